@@ -5,6 +5,7 @@
 //! The data is read while the program runs, on the same CPUs. Therefore this is a separate crate that is optimised, and
 //! its loops have nothing generic that would be compiled elsewhere.
 
+mod allowance;
 pub mod durations;
 mod exported;
 pub mod frames;
@@ -28,4 +29,5 @@ pub mod time;
 pub mod waits;
 pub mod watchpoints;
 
+pub use allowance::{AFTER_THE_END, Allowance, Exhausted, join_within};
 pub use lost::{Lost, TraceLost};

@@ -9,8 +9,9 @@
 //! of the function before it, so a path counts for which that is true up to its end, or else the one for which it is true
 //! longest.
 
+use crate::allowance::{Allowance, Exhausted};
 use crate::memory::{read, u64_at};
-use crate::names::{Elf, Key, Mapping, PATIENCE, open_mapped, patiently};
+use crate::names::{Elf, Key, Mapping, PATIENCE, open_mapped};
 use addr2line::gimli::{BaseAddresses, EhFrameHdr, NativeEndian, Pointer};
 use framehop::{CacheNative, ExplicitModuleSectionInfo, Module, UnwindRegsNative, Unwinder, UnwinderNative};
 use std::cell::RefCell;
@@ -81,6 +82,7 @@ pub struct Stacks {
     room: u64,
     /// A file system did not answer, so no further file is opened.
     is_stalled: bool,
+    allowance: Allowance,
 }
 
 /// A file that was looked at.
@@ -117,11 +119,17 @@ impl Default for Stacks {
             jumps: RefCell::default(),
             room: MOST_OF_ALL,
             is_stalled: false,
+            allowance: Allowance::default(),
         }
     }
 }
 
 impl Stacks {
+    /// Creates stacks whose files are read until a run ends.
+    pub fn within(allowance: &Allowance) -> Self {
+        Self { allowance: allowance.clone(), ..Self::default() }
+    }
+
     /// Learns the current memory map: the process may have executed another program.
     pub fn learn(&mut self, pid: u32, mappings: &[Mapping]) {
         self.process = pid;
@@ -163,10 +171,10 @@ impl Stacks {
     }
 
     fn read(&mut self, pid: u32, pieces: Vec<Mapping>, range: Range<u64>, room: u64) -> Option<Tables> {
-        let read = move || tables(open_mapped(Some(pid), &pieces).ok()?, &pieces[0].path, &range, room);
-        let found = patiently(PATIENCE, read);
-        self.is_stalled = found.is_none();
-        found?
+        let read = move |_: &Allowance| tables(open_mapped(Some(pid), &pieces).ok()?, &pieces[0].path, &range, room);
+        let found = self.allowance.patiently(PATIENCE, read);
+        self.is_stalled = matches!(found, Err(Exhausted::Stalled));
+        found.ok()?
     }
 
     /// Returns whether the file at this address is known.
@@ -579,7 +587,7 @@ mod measured {
         let folder = tempfile::tempdir().unwrap();
         let Some(bytes) = mutants::compiled(folder.path(), &[]) else { return };
         let path = folder.path().join("mutant");
-        let unwound = patiently(Duration::from_secs(300), move || {
+        let unwound = Allowance::default().patiently(Duration::from_secs(300), move |_| {
             let (mut random, place) = (fastrand::Rng::with_seed(31), 0x1_0000..0x3_0000);
             let mut unwound = 0;
             for _ in 0..500 {

@@ -1,7 +1,7 @@
 //! The end of a command: its outcome, errors in its usage, and interruptions.
 
 use instruments::warning::CpusTakenAway;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGTERM};
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -74,6 +74,7 @@ pub const LOOK: Duration = Duration::from_millis(50);
 pub struct Interruption {
     requested: Arc<AtomicBool>,
     cpus_taken: Arc<OnceLock<CpusTakenAway>>,
+    is_out_of_time: Arc<AtomicBool>,
     is_sigint_ignored: bool,
 }
 
@@ -92,6 +93,31 @@ impl Interruption {
     /// Returns whether a signal has arrived, or CPUs are gone.
     pub fn is_requested(&self) -> bool {
         self.requested.load(Ordering::Relaxed)
+    }
+
+    /// Requests the end at this time, for a run whose user has set its length. A timer of the process needs no thread,
+    /// which measurements that fork do not allow, and forked processes have none.
+    ///
+    /// # Errors
+    /// The system refuses the handler or the timer.
+    pub fn request_at(&self, at: Instant) -> io::Result<()> {
+        for flag in [&self.is_out_of_time, &self.requested] {
+            signal_hook::flag::register(SIGALRM, Arc::clone(flag))?;
+        }
+        // A timer of no length is none.
+        let left = at.saturating_duration_since(Instant::now()).max(LOOK);
+        let left = libc::timeval { tv_sec: left.as_secs() as _, tv_usec: left.subsec_micros().into() };
+        let timer = libc::itimerval { it_interval: libc::timeval { tv_sec: 0, tv_usec: 0 }, it_value: left };
+        // SAFETY: the pointer is to a timer that lives during the call, and the null pointer is for the old one.
+        match unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut()) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Returns whether the user's time was up before the measurement ended by itself.
+    pub fn is_out_of_time(&self) -> bool {
+        self.is_out_of_time.load(Ordering::Relaxed)
     }
 
     /// Returns whether SIGINT was ignored when contend started: a program that contend starts then ignores it, too.
@@ -115,13 +141,18 @@ impl Interruption {
         &self.requested
     }
 
+    /// Returns the flag itself, for code that outlives this value.
+    pub fn shared_flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.requested)
+    }
+
     /// Returns whether to continue.
     pub fn flow(&self) -> ControlFlow<()> {
         if self.is_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// Runs work that cannot check the flag on a separate thread, and returns its result; `None` once a signal has
-    /// arrived.
+    /// arrived, or at this time.
     ///
     /// The thread then ends with the process.
     ///
@@ -132,18 +163,20 @@ impl Interruption {
     /// If the work panics.
     pub fn unless_requested<T: Send + 'static>(
         &self,
+        until: Option<Instant>,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> io::Result<Option<T>> {
         if self.is_requested() {
             return Ok(None);
         }
+        let is_over = || until.is_some_and(|until| Instant::now() >= until);
         let (done, result) = mpsc::channel();
         // The receiver may be gone.
         let worker = std::thread::Builder::new().spawn(move || drop(done.send(work())))?;
         loop {
             match result.recv_timeout(LOOK) {
                 Ok(result) => return Ok(Some(result)),
-                Err(RecvTimeoutError::Timeout) if self.is_requested() => return Ok(None),
+                Err(RecvTimeoutError::Timeout) if self.is_requested() || is_over() => return Ok(None),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => match worker.join() {
                     Ok(()) => unreachable!("work that ends sends what it gives"),

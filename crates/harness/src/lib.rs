@@ -23,7 +23,7 @@ pub mod turns;
 
 pub use entry::{Entry, Rows};
 pub use evidence::{EvidenceChoice, StoryPart, label, story, story_text};
-pub use exit::{Interrupted, Interruption, LeftOut, Outcome, UsageError};
+pub use exit::{Interrupted, Interruption, LOOK, LeftOut, Outcome, UsageError};
 pub use experiment::{Described, Example, Experiment, Layout, ModeFlags, SurveyPart, THIS_RECORD, Views, report_to};
 pub use finished::{AnyFinished, AnyRecord, Finished};
 pub use live::{Live, LiveLine, Shown};

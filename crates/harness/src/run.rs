@@ -145,7 +145,10 @@ impl Calibrated {
             let grind = Grind::calibrate(calibration.clock, || interruption.is_requested());
             Self { calibration, quality, grind, cpu }
         };
-        let calibrated = session.interruption.unless_requested(move || on_cpu(cpu, calibrate))?.transpose()?;
+        let calibrated = session
+            .interruption
+            .unless_requested(session.last_moment(), move || on_cpu(cpu, calibrate))?
+            .transpose()?;
         Ok(calibrated.filter(|_| !session.interruption.is_requested()))
     }
 

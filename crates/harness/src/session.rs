@@ -12,7 +12,7 @@ use std::io::IsTerminal;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The heading of the shared flags in a help.
 pub const COMMON_OPTIONS: &str = "Common options";
@@ -21,8 +21,8 @@ pub const COMMON_OPTIONS: &str = "Common options";
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = COMMON_OPTIONS)]
 pub struct SharedFlags {
-    /// Time budget of the whole run: seconds (2, 0.5) or a value with a unit (90s, 2min, 8h). Each configuration is
-    /// measured at least once, so a run can take longer
+    /// Time budget of the whole run: seconds (2, 0.5) or a value with a unit (90s, 2min, 8h). The run ends within two
+    /// seconds of it; configurations without a measurement by then are left out, with a warning
     #[arg(long, visible_alias = "duration", visible_short_alias = 'D', global = true, value_name = "TIME")]
     #[arg(value_parser = parse_duration::budget, allow_hyphen_values = true)]
     pub seconds: Option<Duration>,
@@ -198,6 +198,8 @@ pub struct Session {
     until_signal: bool,
     says_minutes: bool,
     started: SystemTime,
+    /// The begin of the run, or of its part.
+    opened: Instant,
     /// The thread that opened the session, which is never pinned.
     thread: i32,
     /// The activity of the CPUs until the session was opened.
@@ -237,6 +239,7 @@ impl Session {
             neighbour: flags.neighbour,
             live,
             started,
+            opened: Instant::now(),
             thread: rustix::thread::gettid().as_raw_pid(),
             activity: Activity::now().ok(),
             show_progress: !flags.quiet && std::io::stderr().is_terminal(),
@@ -245,7 +248,15 @@ impl Session {
 
     /// Returns the same run with a separate budget, for an experiment that is a part of it.
     pub fn within(&self, budget: Duration) -> Self {
-        Self { seconds: Some(budget), until_signal: false, says_minutes: false, ..self.clone() }
+        let opened = Instant::now();
+        Self { seconds: Some(budget), until_signal: false, says_minutes: false, opened, ..self.clone() }
+    }
+
+    /// Returns the time at which what still goes on is left alone, if the user has set the time of the run: a second
+    /// after its end.
+    pub fn last_moment(&self) -> Option<Instant> {
+        const OVERTIME: Duration = Duration::from_secs(1);
+        self.opened.checked_add(self.seconds?.checked_add(OVERTIME)?)
     }
 
     /// Returns whether the run is so long that it prints a line a minute, and that a repetition is short in comparison.
@@ -263,9 +274,18 @@ impl Session {
         (!self.until_signal).then_some(budget)
     }
 
+    /// Ends the run at its last moment, if it has one.
+    ///
+    /// # Errors
+    /// The system refuses the timer.
+    pub fn end_in_time(&self) -> std::io::Result<()> {
+        self.last_moment().map_or(Ok(()), |last| self.interruption.request_at(last))
+    }
+
     /// Returns whether it ended early: by a signal, unless it waits for one, or by the loss of CPUs.
     pub fn is_cut_short(&self) -> bool {
-        self.interruption.cpus_taken().is_some() || (self.interruption.is_requested() && !self.until_signal)
+        let is_signal = self.interruption.is_requested() && !self.interruption.is_out_of_time();
+        self.interruption.cpus_taken().is_some() || (is_signal && !self.until_signal)
     }
 
     /// Compares the CPUs that this process may use now with those of the run, and ends the run as a signal does if one

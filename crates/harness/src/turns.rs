@@ -3,12 +3,14 @@
 //!
 //! All experiments use this loop, so that precise enough, out of time and interrupted mean the same everywhere:
 //!
-//! - the first round is complete, whatever the time; a further one begins only if one as long as the last still fits
+//! - the first round is complete if the user set no time; else cells that have not begun a second after its end are
+//!   left out, apart from those that the others need; a further round begins only if one as long as the last still fits
 //!   the budget;
 //! - a cell ends when each of its values is as precise as wanted, or when it has had all its repetitions;
 //! - a cell with longer repetitions has fewer of them: no cell has a second one before the others have had as much
 //!   time;
-//! - a cell without a result when the time is up has a few repetitions more: on a busy CPU a short repetition can fail;
+//! - a cell without a result when the time is up has a few repetitions more, within that second: on a busy CPU a short
+//!   repetition can fail;
 //! - a signal ends the loop between two repetitions; a repetition that can be long checks for signals itself;
 //! - a repetition during which CPUs of the run were taken away is the last, and an error of that repetition does not
 //!   fail the run. The repetitions before it remain valid.
@@ -18,7 +20,7 @@ use crate::observer::Progress;
 use crate::session::Session;
 use instruments::statistics::comparison::Estimate;
 use instruments::statistics::{EndedBy, Interleaving};
-use instruments::warning::{NotConverged, Warning};
+use instruments::warning::{LeftOut, NotConverged, Warning};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -73,6 +75,12 @@ pub trait Cell {
         false
     }
 
+    /// Returns whether the results of the others mean nothing without its own: then it has a repetition whatever the
+    /// time.
+    fn is_needed(&self) -> bool {
+        false
+    }
+
     /// Ends the cell after its last repetition.
     fn retire(&mut self) {}
 }
@@ -97,12 +105,17 @@ pub struct Turns {
     pub ended: Vec<EndedBy>,
     /// The order of the repetitions, by cell number, round by round; the first thousand rounds of a long run.
     pub order: Vec<Vec<usize>>,
+    /// The titles of the cells that had no repetition when the time was up, and how many there were.
+    pub left_out: Vec<String>,
+    pub cells: usize,
 }
 
 /// The maximum number of rounds whose order the record keeps.
 const ROUNDS: usize = 1_000;
 /// The maximum number of further rounds for cells without a result when the time is up.
 const MOST_EXTRA_ROUNDS: u32 = 10;
+/// Left out configurations that are named.
+const MOST_NAMED: usize = 3;
 
 /// Interleaves the repetitions of the cells; `visit` runs one, and may end the loop.
 ///
@@ -118,6 +131,7 @@ pub fn take_turns<C: Cell>(
     let loops = Loop {
         ended: vec![EndedBy::Budget; cells.len()],
         order: Vec::new(),
+        left_out: Vec::new(),
         turns: Interleaving::new(cells.len(), session.seed),
         cells,
         rules,
@@ -137,6 +151,7 @@ struct Loop<'a, C, V> {
     turns: Interleaving,
     ended: Vec<EndedBy>,
     order: Vec<Vec<usize>>,
+    left_out: Vec<usize>,
 }
 
 impl<C: Cell, V: FnMut(&mut C) -> anyhow::Result<ControlFlow<()>>> Loop<'_, C, V> {
@@ -146,26 +161,34 @@ impl<C: Cell, V: FnMut(&mut C) -> anyhow::Result<ControlFlow<()>>> Loop<'_, C, V
         while let Some(round) = self.turns.next() {
             let is_spent = !is_first && self.is_spent_after(last_round);
             let due = self.due(round, is_spent);
-            if due.is_empty() || extra_rounds == MOST_EXTRA_ROUNDS {
+            let is_late = is_spent && self.is_past_overtime(last_round);
+            if due.is_empty() || is_late || extra_rounds == MOST_EXTRA_ROUNDS {
                 break;
             }
             extra_rounds += u32::from(is_spent);
-            is_first = false;
             if self.order.len() < ROUNDS {
                 self.order.push(due.clone());
             }
             let began = Instant::now();
-            if self.round(&due)?.is_break() {
+            if self.round(&due, is_first)?.is_break() {
                 break;
             }
+            is_first = false;
             last_round = began.elapsed();
         }
-        Ok(Turns { ended: self.ended, order: self.order })
+        let out = self.left_out.iter().filter(|&&place| self.cells[place].turns() == 0);
+        let left_out = out.map(|&place| self.cells[place].title()).collect();
+        Ok(Turns { ended: self.ended, order: self.order, left_out, cells: self.cells.len() })
     }
 
     /// Returns whether a round that takes as long as the last would end too late.
     fn is_spent_after(&self, last_round: Duration) -> bool {
         self.rules.budget.is_some_and(|budget| self.rules.began.elapsed() + last_round > budget)
+    }
+
+    /// Returns whether a round of this length would end after [`Session::last_moment`].
+    fn is_past_overtime(&self, last_round: Duration) -> bool {
+        self.session.last_moment().is_some_and(|last| Instant::now() + last_round > last)
     }
 
     fn due(&self, round: Vec<usize>, is_spent: bool) -> Vec<usize> {
@@ -177,8 +200,13 @@ impl<C: Cell, V: FnMut(&mut C) -> anyhow::Result<ControlFlow<()>>> Loop<'_, C, V
         round.into_iter().filter(|&place| is_due(&self.cells[place])).collect()
     }
 
-    fn round(&mut self, due: &[usize]) -> anyhow::Result<ControlFlow<()>> {
-        for &place in due {
+    fn round(&mut self, due: &[usize], is_first: bool) -> anyhow::Result<ControlFlow<()>> {
+        for (count, &place) in due.iter().enumerate() {
+            // One at least, or nothing was measured.
+            if is_first && count > 0 && !self.cells[place].is_needed() && self.is_past_overtime(Duration::ZERO) {
+                self.left_out.push(place);
+                continue;
+            }
             if self.session.check_cpus().is_break() {
                 return Ok(self.end_all());
             }
@@ -203,7 +231,11 @@ impl<C: Cell, V: FnMut(&mut C) -> anyhow::Result<ControlFlow<()>>> Loop<'_, C, V
     }
 
     fn end_all(&mut self) -> ControlFlow<()> {
-        self.turns.open().iter().for_each(|&cell| self.ended[cell] = EndedBy::Interrupted);
+        let open = self.turns.open();
+        match self.session.interruption.is_out_of_time() {
+            true => self.left_out.extend_from_slice(open),
+            false => open.iter().for_each(|&cell| self.ended[cell] = EndedBy::Interrupted),
+        }
         ControlFlow::Break(())
     }
 
@@ -247,5 +279,17 @@ impl Rules {
             (many, _) => format!("{title} (one of {many} such configurations)"),
         };
         Some(Warning::from(NotConverged { what, relative_width: *relative_width, target: self.precision? }))
+    }
+}
+
+impl Turns {
+    /// Returns the warning that configurations were left out because the user's time was up, if there are any.
+    pub fn left_out(&self) -> Option<Warning> {
+        let count = self.left_out.len();
+        let named = self.left_out.iter().take(MOST_NAMED).cloned().collect::<Vec<String>>().join("; ");
+        let more = if count > MOST_NAMED { "; …" } else { "" };
+        let what = format!("{count} of {} ({named}{more})", terminal::counted(self.cells, "configuration"));
+        let reason = "the time of --seconds was up before their first repetition".to_owned();
+        (count > 0).then(|| LeftOut { what, reason }.into())
     }
 }

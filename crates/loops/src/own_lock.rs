@@ -1,11 +1,13 @@
 //! Work with a lock that may be user-supplied (loaded from a shared object): its code may crash, or never return.
 
+use harness::Interruption;
 use instruments::clock::Clock;
-use instruments::team::{Member, TeamError, work_or_leave, work_together, work_together_or_leave};
+use instruments::team::{Member, TeamError, work_or_leave, work_together_or_leave};
 use instruments::warning::{LeftOut, Warning};
+use std::cell::OnceCell;
 use std::fmt;
 use std::ops::ControlFlow;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The failure of a shared object with threads in its code.
 ///
@@ -32,7 +34,8 @@ impl Lost {
     }
 }
 
-/// Lets a team work; if the lock is a shared object's, the wait is limited.
+/// Lets a team work. After the request to end, its threads are left alone once they are late; those in the code of a
+/// shared object are so at any time.
 ///
 /// `last_rounds` is the time that the last iterations may take with nothing wrong.
 ///
@@ -44,11 +47,25 @@ pub fn work_at(
     length: Duration,
     last_rounds: Duration,
     members: Vec<Member<'static>>,
+    interruption: &Interruption,
 ) -> Result<Result<(), Lost>, TeamError> {
-    if !locks::is_object(lock) {
-        return work_together(clock, length, members).map(Ok);
+    /// The time that threads have to end, which wait for each other and may share a CPU.
+    const LATE: Duration = Duration::from_millis(500);
+    /// As good as no limit.
+    const DAY: Duration = Duration::from_secs(24 * 3600);
+    let requested: OnceCell<Instant> = OnceCell::new();
+    let is_late = || interruption.is_requested() && requested.get_or_init(Instant::now).elapsed() > LATE;
+    if locks::is_object(lock) {
+        let is_lost = || locks::has_crashed() || is_late();
+        return classified(lock, work_together_or_leave(clock, length, last_rounds, members, is_lost));
     }
-    classified(lock, work_together_or_leave(clock, length, last_rounds, members, locks::has_crashed))
+    match work_together_or_leave(clock, length, DAY, members, is_late) {
+        Err(TeamError::LeftBehind { members }) => {
+            let what = format!("kept {members} threads waiting after the end of the run");
+            Ok(Err(Lost { lock: lock.to_owned(), what }))
+        }
+        worked => worked.map(Ok),
+    }
 }
 
 /// Returns the result of `work`, which makes such a lock, or ends it.

@@ -10,10 +10,11 @@ use crate::cpus::pin_current_thread;
 use crate::shared_memory::SharedArray;
 use crossbeam_utils::CachePadded;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
+use rustix::thread::futex;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
@@ -77,13 +78,14 @@ pub struct StartGate {
     start: AtomicU64,
     members: usize,
     ready: AtomicUsize,
-    cancelled: AtomicBool,
+    /// 1 once the start is announced, or cancelled: members sleep on it.
+    is_decided: AtomicU32,
     length_ticks: u64,
 }
 
-/// Time between the announcement and the start, in addition to the period in which every sleeping member checks once:
-/// sufficient to wake.
-const HEAD_START: Duration = Duration::from_micros(300);
+/// Time between the announcement and the start, and the part of it for each member: sufficient to wake.
+const HEAD_START: Duration = Duration::from_micros(400);
+const WAKING: Duration = Duration::from_micros(10);
 
 impl StartGate {
     fn new(clock: Clock, members: usize, length: Duration) -> Self {
@@ -93,7 +95,7 @@ impl StartGate {
             start: AtomicU64::new(0),
             members,
             ready: AtomicUsize::new(0),
-            cancelled: AtomicBool::new(false),
+            is_decided: AtomicU32::new(0),
             length_ticks: clock.ticks_in(length),
         }
     }
@@ -110,28 +112,25 @@ impl StartGate {
     /// Returns the start in ticks, or `None` if the team does not work.
     pub fn ready(&self) -> Option<u64> {
         if self.ready.fetch_add(1, Ordering::AcqRel) + 1 == self.members {
-            let start = self.clock.now() + self.clock.ticks_in(HEAD_START + 2 * self.look_every());
+            let waking = WAKING * self.members as u32;
+            let start = self.clock.now() + self.clock.ticks_in(HEAD_START + waking);
             self.stop.store(start + self.length_ticks, Ordering::Relaxed);
-            self.start.store(start, Ordering::Release);
+            self.start.store(start, Ordering::Relaxed);
+            self.decide();
         }
-        // Members may share a CPU with others that still prepare, so a waiting member yields it.
-        while self.start.load(Ordering::Acquire) == 0 {
-            if self.cancelled.load(Ordering::Relaxed) {
-                return None;
-            }
-            std::thread::sleep(self.look_every());
+        // Members may share a CPU with others that still prepare, so a waiting member sleeps. It may be in another
+        // process.
+        while self.is_decided.load(Ordering::Acquire) == 0 {
+            let _ = futex::wait(&self.is_decided, futex::Flags::empty(), 0, None);
         }
         let start = self.start.load(Ordering::Relaxed);
+        if start == 0 {
+            return None;
+        }
         while self.clock.now() < start {
             std::thread::yield_now();
         }
         Some(start)
-    }
-
-    /// Returns the period of the checks. Large teams check less often, because their checks would prevent the others
-    /// from preparing.
-    fn look_every(&self) -> Duration {
-        Duration::from_micros(50 + 5 * self.members as u64)
     }
 
     /// Returns the end of the window, in ticks. The call is cheap enough for every iteration.
@@ -157,7 +156,12 @@ impl StartGate {
     }
 
     fn cancel(&self) {
-        self.cancelled.store(true, Ordering::Relaxed);
+        self.decide();
+    }
+
+    fn decide(&self) {
+        self.is_decided.store(1, Ordering::Release);
+        let _ = futex::wake(&self.is_decided, futex::Flags::empty(), i32::MAX as u32);
     }
 }
 

@@ -122,7 +122,7 @@ impl Elf {
     }
 
     pub fn section(&self, name: &str) -> Option<&Section> {
-        self.sections.iter().find(|section| text(&self.names, section.name) == Some(name.as_bytes()))
+        self.sections.iter().find(|section| is_text(&self.names, section.name, name.as_bytes()))
     }
 
     /// Returns the offset in the file of code at this address; `None` if no segment with code has all of it.
@@ -293,10 +293,20 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns the text that begins there and ends with a NUL.
+/// The longest text that is read: each of a million symbols can have the same megabyte without an end as its name.
+const LONGEST_TEXT: usize = 16 << 10;
+
+/// Returns the text that begins there and ends with a NUL, or is cut off.
 pub fn text(table: &[u8], at: u32) -> Option<&[u8]> {
     let rest = table.get(at as usize..)?;
-    Some(&rest[..rest.iter().position(|byte| *byte == 0)?])
+    let rest = &rest[..rest.len().min(LONGEST_TEXT)];
+    Some(&rest[..rest.iter().position(|byte| *byte == 0).unwrap_or(rest.len())])
+}
+
+/// Returns whether this text begins there.
+pub fn is_text(table: &[u8], at: u32, expected: &[u8]) -> bool {
+    let rest = table.get(at as usize..).and_then(|rest| rest.strip_prefix(expected));
+    rest.is_some_and(|rest| rest.first() == Some(&0))
 }
 
 /// CRC-32 as Ethernet has it, by byte.

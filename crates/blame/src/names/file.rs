@@ -7,6 +7,7 @@
 //! before it is known to be a regular file: opening a FIFO waits, and opening a device can have effects.
 
 use super::elf::{hex, loaded_build_id};
+use crate::allowance::Exhausted;
 use crate::memory::read;
 use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, major, minor, open};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -39,8 +40,8 @@ pub enum Refusal {
     NotRegular,
     /// The operating system's words.
     Unreadable(String),
-    /// A file system did not answer in time.
-    Stalled,
+    /// It takes too long, or too much work.
+    Exhausted(Exhausted),
     /// More than contend keeps in memory.
     TooLarge,
 }
@@ -54,7 +55,7 @@ impl fmt::Display for Refusal {
             }
             Self::NotRegular => formatter.write_str("not a regular file"),
             Self::Unreadable(why) => formatter.write_str(why),
-            Self::Stalled => formatter.write_str("the file system did not answer in time"),
+            Self::Exhausted(exhausted) => exhausted.fmt(formatter),
             Self::TooLarge => formatter.write_str("too large to read"),
         }
     }

@@ -2,11 +2,11 @@
 
 use super::file::{FileId, Mapping, Refusal, open_mapped};
 use super::image::Image;
+use crate::allowance::{Allowance, Exhausted};
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::channel;
 use std::time::Duration;
 
 /// A mapped file: the same path can be another file in another process, or in the same one later.
@@ -30,6 +30,7 @@ pub struct Files {
     size: u64,
     /// A file system did not answer, so no further file is opened.
     is_stalled: bool,
+    pub allowance: Allowance,
 }
 
 enum Known {
@@ -53,6 +54,10 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 const PATIENCE_WITH_SERVER: Duration = Duration::from_secs(30);
 
 impl Files {
+    pub fn within(allowance: &Allowance) -> Self {
+        Self { allowance: allowance.clone(), ..Self::default() }
+    }
+
     /// Opens the files that have code, and are new.
     pub fn open_code(&mut self, pid: Option<u32>, mappings: &[Mapping]) {
         let mut new: HashMap<Key, Vec<Mapping>> = HashMap::new();
@@ -68,10 +73,12 @@ impl Files {
         if new.is_empty() || self.is_stalled {
             return;
         }
-        let open = move || new.into_iter().map(|(key, pieces)| (key, open_mapped(pid, &pieces))).collect::<Vec<_>>();
-        match patiently(PATIENCE, open) {
-            None => self.is_stalled = true,
-            Some(opened) => {
+        let open = move |_: &Allowance| {
+            new.into_iter().map(|(key, pieces)| (key, open_mapped(pid, &pieces))).collect::<Vec<_>>()
+        };
+        match self.allowance.patiently(PATIENCE, open) {
+            Err(exhausted) => self.is_stalled = exhausted == Exhausted::Stalled,
+            Ok(opened) => {
                 for (key, file) in opened {
                     self.open += usize::from(file.is_ok());
                     let known = file.map_or_else(|refusal| Known::Refused(refusal, false), Known::Open);
@@ -105,23 +112,24 @@ impl Files {
 
     fn read(&mut self, pid: Option<u32>, pieces: &[Mapping], file: Option<File>, is_wanted: bool) -> Known {
         if self.is_stalled {
-            return Known::Refused(Refusal::Stalled, is_wanted);
+            return Known::Refused(Refusal::Exhausted(Exhausted::Stalled), is_wanted);
         }
         let room = MOST_OF_FILE.min(MOST_OF_ALL.saturating_sub(self.size));
         let (pieces, path) = (pieces.to_vec(), Arc::clone(&pieces[0].path));
         let root = pid.map(|pid| PathBuf::from(format!("/proc/{pid}/root")));
-        let read = move || {
+        let run = self.allowance.clone();
+        let read = move |_: &Allowance| {
             let file = file.map_or_else(|| open_mapped(pid, &pieces), Ok)?;
-            Ok::<_, Refusal>(Image::read(file, &path, root.as_deref(), room))
+            Ok::<_, Refusal>(Image::read(file, &path, root.as_deref(), room, &run))
         };
         let has_server = std::env::var_os("DEBUGINFOD_URLS").is_some_and(|servers| !servers.is_empty());
-        match patiently(if has_server { PATIENCE_WITH_SERVER } else { PATIENCE }, read) {
-            None => {
-                self.is_stalled = true;
-                Known::Refused(Refusal::Stalled, is_wanted)
+        match self.allowance.patiently(if has_server { PATIENCE_WITH_SERVER } else { PATIENCE }, read) {
+            Err(exhausted) => {
+                self.is_stalled = exhausted == Exhausted::Stalled;
+                Known::Refused(Refusal::Exhausted(exhausted), is_wanted)
             }
-            Some(Err(refusal)) => Known::Refused(refusal, is_wanted),
-            Some(Ok(image)) => {
+            Ok(Err(refusal)) => Known::Refused(refusal, is_wanted),
+            Ok(Ok(image)) => {
                 self.size += image.as_ref().map_or(0, |image| image.size);
                 Known::Read(image)
             }
@@ -142,7 +150,7 @@ impl Files {
     pub fn unnamed(&self) -> Vec<(PathBuf, Refusal)> {
         let why = |known: &Known| match known {
             Known::Refused(refusal, true) => Some(refusal.clone()),
-            Known::Read(Some(image)) if image.is_incomplete => Some(Refusal::TooLarge),
+            Known::Read(Some(image)) => image.lack(),
             _ => None,
         };
         let mut unnamed: Vec<(PathBuf, Refusal)> =
@@ -157,13 +165,4 @@ impl Files {
 fn is_in_file_system(path: &Path) -> bool {
     let path = path.as_os_str().as_encoded_bytes();
     ![&b"/dev/zero"[..], b"/memfd:", b"/SYSV", b"/[", b"/anon_hugepage"].iter().any(|other| path.starts_with(other))
-}
-
-/// Returns the result of work that another process's file system can delay; `None` if it takes too long, or panics. A
-/// thread that takes too long ends with contend.
-pub fn patiently<T: Send + 'static>(patience: Duration, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    let (done, result) = channel();
-    std::thread::Builder::new().spawn(move || drop(done.send(work()))).ok()?;
-    // Where the work panicked, the channel was closed.
-    result.recv_timeout(patience).ok()
 }

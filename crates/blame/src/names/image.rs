@@ -1,17 +1,22 @@
 //! A program's or library's file: its symbols, and its debugging information, which may be in a separate file.
 
+use super::counted::Counted;
+use super::demangled::demangled;
 use super::elf;
 use super::elf::{Elf, Segment, Symbol, hex};
-use super::file::{below, is_c_library, open_regular};
-use super::members::{Members, Slice};
+use super::file::{Refusal, below, is_c_library, open_regular};
+use super::members::Members;
+use crate::allowance::{Allowance, Exhausted};
 use crate::memory::u32_at;
-use addr2line::gimli::{DW_LANG_Rust, Dwarf, NativeEndian, SectionId};
+use addr2line::gimli::{Dwarf, SectionId};
 use addr2line::{Context, LookupContinuation, LookupResult};
 use instruments::helper;
+use std::borrow::Cow;
 use std::cell::OnceCell;
+use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::fmt;
 use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -25,6 +30,10 @@ pub struct Image {
     /// The symbols' names, a table for each of theirs.
     names: Vec<Vec<u8>>,
     lines: Option<Lines>,
+    /// The mangled symbols by their demangled names, made when a name is looked for.
+    by_name: OnceCell<ByName>,
+    /// Steps of its debugging information and its names.
+    allowance: Allowance,
     /// The number of its build, in hexadecimal.
     pub build_id: Option<String>,
     /// Whether its own functions have no names: only those that other files may call have some.
@@ -32,8 +41,11 @@ pub struct Image {
     /// Bytes that it holds in memory.
     pub size: u64,
     /// Whether a part was skipped because of its size.
-    pub is_incomplete: bool,
+    is_incomplete: bool,
 }
+
+/// Hashes with random keys of the demangled names, and the places of the symbols that have them.
+struct ByName(RandomState, HashMap<u64, Vec<usize>>);
 
 /// A symbol, and the number of the table that has its name.
 #[derive(Clone, Copy)]
@@ -50,12 +62,17 @@ const PAGE: u64 = 4096;
 /// Members of members that a name can have.
 const MOST_MEMBERS: usize = 16;
 const TABLES: [&str; 2] = [".symtab", ".dynsym"];
+/// Steps for a file, for each byte of it that was read, and for each address or name that is looked up. An ordinary file
+/// needs two for each byte, and some hundred for an address.
+const STEPS_OF_FILE: u64 = 1 << 20;
+const STEPS_OF_BYTE: u64 = 32;
+const STEPS_OF_LOOKUP: u64 = 1 << 14;
 
 impl Image {
     /// Reads a file, of which at most `room` bytes are kept; `None` if it is not a program or library. It was mapped
     /// from `path`, in a process whose root directory is `root`, if that is known: both are only for finding the file
     /// with the debugging information.
-    pub fn read(file: File, path: &Path, root: Option<&Path>, room: u64) -> Option<Self> {
+    pub fn read(file: File, path: &Path, root: Option<&Path>, room: u64, run: &Allowance) -> Option<Self> {
         let elf = Elf::open(file, room)?;
         let debug = debug_file(&elf, path, root);
         let (mut symbols, mut names) = (Vec::new(), Vec::new());
@@ -78,14 +95,23 @@ impl Image {
         symbols.sort_by_key(|named| (named.symbol.address, named.symbol.size));
         // The functions of the C library that are called have symbols, and its lines take longer to read than all else.
         let is_c_library = path.file_name().is_some_and(|name| is_c_library(&name.to_string_lossy()));
-        let lines = if is_c_library { None } else { Lines::read(debug.as_ref().unwrap_or(&elf)) };
+        let allowance = run.part(STEPS_OF_FILE);
+        let lines = if is_c_library { None } else { Lines::read(debug.as_ref().unwrap_or(&elf), &allowance) };
         let files = [Some(&elf), debug.as_ref()];
         let size = files.iter().flatten().map(|elf| elf.size_read()).sum();
         let is_incomplete = files.iter().flatten().any(|elf| elf.is_short_of_room());
         let build_id = elf.build_id().map(|id| hex(&id));
         let is_stripped =
             lines.is_none() && !has_table && files.iter().flatten().all(|elf| elf.section(".symtab").is_none());
-        Some(Self { segments: elf.segments, symbols, names, lines, build_id, is_stripped, size, is_incomplete })
+        let segments = elf.segments;
+        let by_name = OnceCell::new();
+        Some(Self { segments, symbols, names, lines, by_name, allowance, build_id, is_stripped, size, is_incomplete })
+    }
+
+    /// Returns why names can be missing, if they can.
+    pub fn lack(&self) -> Option<Refusal> {
+        let refused = self.allowance.refused().map(Refusal::Exhausted);
+        refused.or_else(|| self.is_incomplete.then_some(Refusal::TooLarge))
     }
 
     /// Returns the difference between addresses in memory and the file's own, if the piece that begins at `offset` is
@@ -104,18 +130,22 @@ impl Image {
 
     /// Returns the function and the line of an address.
     pub fn code(&self, own: u64) -> (Option<String>, Option<String>) {
-        // Addresses that are not the file's are not looked up in its information, which may be made to have any.
-        let lines = self.lines.as_ref().filter(|_| self.has(own) && own < u64::MAX);
-        let (symbol, source) = lines.and_then(|lines| lines.frame(own)).unwrap_or_default();
+        let (symbol, source) = self.lines_at(own).and_then(|lines| lines.frame(own)).unwrap_or_default();
         (symbol.or_else(|| self.function(own)), source)
     }
 
     /// Returns all functions at an address with their lines, the innermost inlined one first.
     pub fn inlined(&self, own: u64) -> Vec<(Option<String>, Option<String>)> {
-        let lines = self.lines.as_ref().filter(|_| self.has(own) && own < u64::MAX);
-        let functions = lines.map(|lines| lines.inlined(own)).unwrap_or_default();
+        let functions = self.lines_at(own).map(|lines| lines.inlined(own)).unwrap_or_default();
         let is_known = functions.iter().any(|(symbol, _)| symbol.is_some());
         if is_known { functions } else { vec![(self.function(own), None)] }
+    }
+
+    /// Returns the debugging information if an address can be looked up in it: those that are not the file's are not,
+    /// since it may be made to have any.
+    fn lines_at(&self, own: u64) -> Option<&Lines> {
+        self.allowance.grant(STEPS_OF_LOOKUP);
+        self.lines.as_ref().filter(|_| self.has(own) && own < u64::MAX)
     }
 
     fn function(&self, own: u64) -> Option<String> {
@@ -162,13 +192,40 @@ impl Image {
     }
 
     fn symbols_named(&self, name: &str) -> Vec<(u64, u64)> {
+        self.allowance.grant(STEPS_OF_LOOKUP);
         let is_it = |named: &&Named| {
-            let text = self.names.get(usize::from(named.table)).and_then(|table| elf::text(table, named.symbol.name));
-            text.is_some_and(|text| {
-                text == name.as_bytes() || text.starts_with(b"_") && demangled(&String::from_utf8_lossy(text)) == name
-            })
+            let table = self.names.get(usize::from(named.table));
+            table.is_some_and(|table| elf::is_text(table, named.symbol.name, name.as_bytes()))
         };
-        self.symbols.iter().filter(is_it).map(|named| (named.symbol.address, named.symbol.size)).collect()
+        let ByName(keys, places) = self.by_name.get_or_init(|| self.index());
+        let demangled = places.get(&keys.hash_one(name)).into_iter().flatten().map(|place| &self.symbols[*place]);
+        let mut found: Vec<(u64, u64)> = self.symbols.iter().filter(is_it).chain(demangled).map(Named::range).collect();
+        found.sort_unstable();
+        found
+    }
+
+    /// Demangles each name once, as far as the allowance goes.
+    fn index(&self) -> ByName {
+        let (keys, mut places, mut known) = (RandomState::new(), HashMap::<u64, Vec<usize>>::new(), HashMap::new());
+        for (place, named) in self.symbols.iter().enumerate() {
+            let text = || elf::text(self.names.get(usize::from(named.table))?, named.symbol.name);
+            let hash = || {
+                let Some(text) = text().filter(|text| text.starts_with(b"_")) else { return Ok(None) };
+                let text = String::from_utf8_lossy(text);
+                let name = demangled(&text, &self.allowance)?;
+                Ok((*name != *text).then(|| keys.hash_one(&*name)))
+            };
+            let hash: Result<Option<u64>, Exhausted> = match known.get(&(named.table, named.symbol.name)) {
+                Some(hash) => Ok(*hash),
+                None => hash(),
+            };
+            let Ok(hash) = hash else { break };
+            known.insert((named.table, named.symbol.name), hash);
+            if let Some(hash) = hash {
+                places.entry(hash).or_default().push(place);
+            }
+        }
+        ByName(keys, places)
     }
 
     /// Returns the offset of an address in its function.
@@ -185,8 +242,20 @@ impl Image {
     fn around(&self, own: u64, is_code: bool) -> Option<(String, u64)> {
         let Named { symbol, table } = self.symbol(own, is_code)?;
         let name = elf::text(self.names.get(usize::from(*table))?, symbol.name)?;
-        Some((demangled(&String::from_utf8_lossy(name)), own - symbol.address))
+        self.allowance.grant(STEPS_OF_LOOKUP);
+        Some((shown(&String::from_utf8_lossy(name), &self.allowance), own - symbol.address))
     }
+}
+
+impl Named {
+    fn range(&self) -> (u64, u64) {
+        (self.symbol.address, self.symbol.size)
+    }
+}
+
+/// Returns a name as its language writes it, or as it is if that takes too long.
+fn shown(name: &str, allowance: &Allowance) -> String {
+    demangled(name, allowance).map_or_else(|_| name.to_owned(), Cow::into_owned)
 }
 
 /// Returns the file with the debugging information of another: the one that has its build ID, or its checksum.
@@ -233,37 +302,45 @@ fn fetched(build_id: &str) -> Option<PathBuf> {
 /// The debugging information of a file: functions and lines of addresses.
 pub struct Lines {
     /// Reads from `_sections` as `dwarf` does, and both are dropped before them, since they are declared before them.
-    context: Context<Slice>,
-    dwarf: Arc<Dwarf<Slice>>,
+    context: Context<Counted>,
+    dwarf: Arc<Dwarf<Counted>>,
     /// Made when a variable is looked up.
     members: OnceCell<Members>,
+    /// `context` and `dwarf` count with it, and it is dropped after them, too.
+    allowance: Arc<Allowance>,
     _sections: Vec<Vec<u8>>,
 }
 
 impl Lines {
     /// Reads it; `None` if the file has none, or too much of it.
-    pub fn read(elf: &Elf) -> Option<Self> {
+    pub fn read(elf: &Elf, allowance: &Allowance) -> Option<Self> {
         elf.section(".debug_info")?;
-        let mut sections = Vec::new();
+        let (mut sections, allowance) = (Vec::new(), Arc::new(allowance.clone()));
+        // SAFETY: the allowance stays on the heap as long as the `Arc`, which becomes a field of this type that no code
+        // changes, and that is dropped after everything with this reference.
+        let counter: &'static Allowance = unsafe { &*std::ptr::from_ref(&*allowance) };
         let dwarf = Dwarf::load(|id| {
             // The others say where variables lie, and what macros are.
             let is_needed = !matches!(
                 id,
                 SectionId::DebugLoc | SectionId::DebugLocLists | SectionId::DebugMacinfo | SectionId::DebugMacro
             );
-            let Some(section) = elf.section(id.name()).filter(|_| is_needed) else { return Ok(Slice::default()) };
+            let Some(section) = elf.section(id.name()).filter(|_| is_needed) else {
+                return Ok(Counted::new(&[], counter));
+            };
             let bytes = elf.bytes(section).ok_or(())?;
             // SAFETY: the bytes are on the heap, where they stay when the vector that owns them moves. `sections`
             // becomes a field of this type that no code changes, and that is dropped after everything with this slice.
             let slice: &'static [u8] = unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) };
+            allowance.grant(STEPS_OF_BYTE * bytes.len() as u64);
             sections.push(bytes);
-            Ok::<Slice, ()>(Slice::new(slice, NativeEndian))
+            Ok::<Counted, ()>(Counted::new(slice, counter))
         });
         let mut dwarf = dwarf.ok()?;
         dwarf.populate_abbreviations_cache(addr2line::gimli::AbbreviationsCacheStrategy::Duplicates);
         let dwarf = Arc::new(dwarf);
         let context = Context::from_arc_dwarf(Arc::clone(&dwarf)).ok()?;
-        Some(Self { context, dwarf, members: OnceCell::new(), _sections: sections })
+        Some(Self { context, dwarf, members: OnceCell::new(), allowance, _sections: sections })
     }
 
     /// Returns the members that lead from the variable at `own` to this offset in it: `.lock`. It is empty if the variable
@@ -293,7 +370,7 @@ impl Lines {
             }
         };
         while let Ok(Some(frame)) = frames.next() {
-            let name = frame.function.as_ref().and_then(|name| Some(demangled(&name.raw_name().ok()?)));
+            let name = frame.function.as_ref().and_then(|name| Some(shown(&name.raw_name().ok()?, &self.allowance)));
             let location = frame.location.as_ref();
             let file = location.and_then(|location| location.file).unwrap_or_default();
             let source = location.and_then(|location| Some(format!("{}:{}", location.file?, location.line?)));
@@ -367,42 +444,6 @@ fn parse(table: &[u8], text: u64) -> Option<(Vec<Symbol>, Vec<u8>)> {
     Some((symbols, names))
 }
 
-// Functions' names as their languages write them, and those that belong to the languages.
-
-/// A name can be made such that each byte of it doubles the demangled one, so that is cut off.
-const LONGEST: usize = 4_096;
-
-/// Returns a symbol's name as its language writes it. Only names that say that they are mangled are changed: to C++,
-/// `m` is also the mangled name of a type.
-pub fn demangled(name: &str) -> String {
-    let is_mangled = ["_Z", "__Z", "_R", "__R"].iter().any(|prefix| name.starts_with(prefix));
-    let known = is_mangled.then(|| addr2line::demangle(name, DW_LANG_Rust).or_else(|| of_cpp(name))).flatten();
-    let mut name = known.unwrap_or_else(|| name.to_owned());
-    if name.len() > LONGEST {
-        name.truncate(name.floor_char_boundary(LONGEST));
-        name.push('…');
-    }
-    name
-}
-
-fn of_cpp(name: &str) -> Option<String> {
-    let mut written = Limited(String::new());
-    let symbol = cpp_demangle::Symbol::new(name).ok()?;
-    let end = symbol.structured_demangle(&mut written, &cpp_demangle::DemangleOptions::default());
-    // An error before there is much is one in the name.
-    (end.is_ok() || written.0.len() > LONGEST).then_some(written.0)
-}
-
-/// Text that stops growing once it is too long.
-struct Limited(String);
-
-impl fmt::Write for Limited {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.0.push_str(text);
-        if self.0.len() > LONGEST { Err(fmt::Error) } else { Ok(()) }
-    }
-}
-
 /// Functions that a language's own library puts around the C library's locks.
 pub fn is_wrapper(name: &str, file: &str) -> bool {
     const OWN: [&str; 10] = [
@@ -424,7 +465,6 @@ pub fn is_wrapper(name: &str, file: &str) -> bool {
 mod measured {
     use super::*;
     use crate::names::mutants::{compiled, mutated};
-    use crate::names::patiently;
     use fastrand::Rng;
     use std::process::Command;
     use std::time::Duration;
@@ -435,7 +475,7 @@ mod measured {
 
     fn read(path: &Path, bytes: &[u8], room: u64) -> Option<Image> {
         std::fs::write(path, bytes).unwrap();
-        Image::read(open_regular(path).unwrap(), path, None, room)
+        Image::read(open_regular(path).unwrap(), path, None, room, &Allowance::default())
     }
 
     /// Looks up all that a program's addresses can be, and some that they cannot.
@@ -464,13 +504,13 @@ mod measured {
             return;
         }
         let path = folder.path().join("mutant");
-        let done = patiently(HANGS, move || {
+        let done = Allowance::default().patiently(HANGS, move |_| {
             let mut random = Rng::with_seed(29);
             let room = 64 << 20;
             for bytes in &kinds {
                 let image = read(&path, bytes, room).unwrap();
                 let names = look_up(&image, &mut random);
-                assert!(!image.is_incomplete);
+                assert_eq!(image.lack(), None);
                 for name in ["one_lock", "main", "outer"] {
                     assert!(names.iter().any(|found| found == name), "{name}: {names:?}");
                 }
@@ -524,7 +564,8 @@ mod measured {
             return println!("skipped: needs objcopy");
         }
         let source = |program: &Path| {
-            let image = Image::read(open_regular(program).unwrap(), program, None, 1 << 20).unwrap();
+            let image =
+                Image::read(open_regular(program).unwrap(), program, None, 1 << 20, &Allowance::default()).unwrap();
             look_up(&image, &mut Rng::with_seed(1)).into_iter().any(|found| found.contains("small.c:"))
         };
         assert!(source(&program), "its own");
@@ -593,7 +634,8 @@ mod measured {
         let rust: &[&str] = &["-g", "--edition", "2024"];
         for (compiler, flags, source) in c.chain([("rustc", rust, MEMBERS_IN_RUST)]) {
             let Some(program) = members_of(folder.path(), compiler, flags, source) else { continue };
-            let image = Image::read(open_regular(&program).unwrap(), &program, None, 64 << 20).unwrap();
+            let image =
+                Image::read(open_regular(&program).unwrap(), &program, None, 64 << 20, &Allowance::default()).unwrap();
             let lines = printed(&program, &image);
             assert!(lines.len() >= 5, "{lines:?}");
             for (name, at) in [("twice", 0), ("twice+0x28", 0x28)] {
@@ -601,6 +643,7 @@ mod measured {
                     assert_eq!(image.variable(address + at).as_deref(), Some(name), "two locks of one type");
                 }
             }
+            assert_eq!(image.lack(), None);
             // A lock in the data of another one.
             if let [(address, size)] = image.symbols_named("small::NESTED")[..] {
                 let names: Vec<_> = (0..size).step_by(4).filter_map(|at| image.variable(address + at)).collect();
@@ -619,7 +662,8 @@ mod measured {
     fn members_without_types_are_offsets() {
         let folder = tempfile::tempdir().unwrap();
         let Some(program) = members_of(folder.path(), "cc", &[], MEMBERS_IN_C) else { return };
-        let image = Image::read(open_regular(&program).unwrap(), &program, None, 1 << 20).unwrap();
+        let image =
+            Image::read(open_regular(&program).unwrap(), &program, None, 1 << 20, &Allowance::default()).unwrap();
         for (address, member, offset) in printed(&program, &image) {
             let base = member.split(['.', '[']).next().unwrap();
             let expected = if offset == 0 { base.to_owned() } else { format!("{base}+{offset:#x}") };
@@ -677,26 +721,88 @@ mod tests {
         }
     }
 
-    #[test]
-    fn names_of_c_stay_and_mangled_ones_are_read() {
-        for name in ["m", "c", "i", "x", "lock", "St", "_start", "_", ""] {
-            assert_eq!(demangled(name), name);
+    /// A name of some hundred bytes that unfolds to a megabyte: each of its types has the one before it twice.
+    fn bomb(function: &str) -> String {
+        const DEPTH: usize = 24;
+        let digits = b"0123456789abcdefghijklmnopqrstuvwxyz";
+        let first = 6 + function.len();
+        let back = |depth: usize| {
+            let place = first + depth - 1;
+            let (high, low) = (place / 62, place % 62);
+            let digit = |value: usize| if value < 36 { digits[value] } else { b'A' + (value - 36) as u8 } as char;
+            if high > 0 { format!("B{}{}_E", digit(high), digit(low)) } else { format!("B{}_E", digit(low)) }
+        };
+        let backs: String = (1..DEPTH).rev().map(back).collect();
+        format!("_RINvC1a{}{function}{}uuE{backs}E", function.len(), "T".repeat(DEPTH))
+    }
+
+    /// An image with symbols of these names, each used this often.
+    fn with_names(names: &[String], times: usize) -> Image {
+        let mut image = Image {
+            segments: Vec::new(),
+            symbols: Vec::new(),
+            names: vec![vec![0]],
+            lines: None,
+            by_name: OnceCell::new(),
+            allowance: Allowance::of_steps(STEPS_OF_FILE),
+            build_id: None,
+            is_stripped: false,
+            size: 0,
+            is_incomplete: false,
+        };
+        for name in names {
+            let place = image.names[0].len() as u32;
+            image.names[0].extend_from_slice(name.as_bytes());
+            image.names[0].push(0);
+            let symbol = |number: usize| Symbol { address: 16 * number as u64, size: 16, name: place, is_code: true };
+            image.symbols.extend((0..times).map(|number| Named { symbol: symbol(number), table: 0 }));
         }
-        assert_eq!(demangled("_ZN5cache4lockE"), "cache::lock");
-        assert_eq!(demangled("_ZN4core3fmt5write17h0123456789abcdefE"), "core::fmt::write");
-        assert_eq!(demangled("_RNvCs1234_7mycrate3foo"), "mycrate::foo");
+        image
     }
 
     #[test]
-    fn a_name_that_doubles_with_each_byte_is_cut_off() {
-        // Each function type has the one before it as return type and as argument.
-        let mut name = String::from("_Z1fPFvvE");
-        for turn in 0..40 {
-            let number = ["", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
-            let before = format!("S{}_", number.get(turn.min(10)).unwrap());
-            name.push_str(&format!("PF{before}{before}E"));
+    fn name_of_many_symbols_is_demangled_once() {
+        let whole = rustc_demangle::try_demangle(&bomb("f")).map(|name| name.to_string().len());
+        assert!(whole.is_ok_and(|length| length > 100_000), "it is a bomb");
+        let image = with_names(&[bomb("f"), "_RNvC1a4lock".to_owned()], 100_000);
+        for _ in 0..1_000 {
+            assert_eq!(image.symbols_named("no such name"), []);
+            assert_eq!(image.symbols_named("a::lock").len(), 100_000);
         }
-        assert!(demangled(&name).len() <= LONGEST + 4);
-        assert!(demangled(&format!("_Z{}", "1".repeat(100_000))).len() <= LONGEST + 4);
+        assert!(image.allowance.spent() < 100_000, "{}", image.allowance.spent());
+        assert_eq!(image.lack(), None);
+    }
+
+    #[test]
+    fn names_that_need_too_many_steps_are_left_out_and_it_is_said() {
+        let names: Vec<String> = (0..1_000).map(|number| bomb(&format!("f{number:03}"))).collect();
+        let image = with_names(&names, 1);
+        assert_eq!(image.symbols_named("no such name"), []);
+        assert!(image.allowance.spent() < 2 * STEPS_OF_FILE, "{}", image.allowance.spent());
+        assert_eq!(image.lack(), Some(Refusal::Exhausted(Exhausted::Steps)));
+    }
+
+    #[test]
+    fn name_without_an_end_is_cut_off_for_each_symbol() {
+        let image = with_names(&["_".repeat(1 << 20)], 1);
+        assert!(image.around(8, true).is_some_and(|(name, _)| name.len() < 32 << 10));
+    }
+
+    /// Each read of gimli and addr2line is a step.
+    #[test]
+    fn debugging_information_that_needs_too_many_steps_is_not_used_and_it_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(bytes) = compiled(folder.path(), &[]) else { return };
+        let path = folder.path().join("small");
+        let whole = read(&path, &bytes, 1 << 20).unwrap();
+        look_up(&whole, &mut Rng::with_seed(1));
+        let steps = whole.allowance.spent();
+        assert!(steps > 100 && steps < STEPS_OF_BYTE * whole.size, "{steps} for {}", whole.size);
+        for spent in [u64::MAX, u64::MAX - steps / 2] {
+            let image = read(&path, &bytes, 1 << 20).unwrap();
+            let _ = image.allowance.spend(spent);
+            look_up(&image, &mut Rng::with_seed(1));
+            assert_eq!(image.lack(), Some(Refusal::Exhausted(Exhausted::Steps)));
+        }
     }
 }

@@ -1,13 +1,13 @@
 //! Members of global variables, from the types in a file's debugging information: `cache.lock`, `shards[3].lock`.
 
+use super::counted::Counted;
 use addr2line::gimli::{
-    self, AttributeValue, DebugInfoOffset, DebuggingInformationEntry, DwAt, Dwarf, EndianSlice, NativeEndian,
-    Operation, Section, Unit, UnitOffset,
+    self, AttributeValue, DebugInfoOffset, DebuggingInformationEntry, DwAt, Dwarf, Operation, Reader, Section, Unit,
+    UnitOffset,
 };
 use std::rc::Rc;
 
-pub type Slice = EndianSlice<'static, NativeEndian>;
-type Entry = DebuggingInformationEntry<Slice>;
+type Entry = DebuggingInformationEntry<Counted>;
 
 /// The global variables that have a type, by address.
 pub struct Members {
@@ -61,9 +61,9 @@ const LOCKS: [&str; 18] = [
 
 impl Members {
     /// Finds the variables; none if there is too much information.
-    pub fn index(dwarf: &Dwarf<Slice>) -> Self {
+    pub fn index(dwarf: &Dwarf<Counted>) -> Self {
         let mut found = Self { variables: Vec::new(), units: Vec::new() };
-        if dwarf.debug_info.reader().slice().len() > MOST_INFORMATION {
+        if dwarf.debug_info.reader().len() > MOST_INFORMATION {
             return found;
         }
         let mut headers = dwarf.units();
@@ -85,13 +85,13 @@ impl Members {
 
     /// Returns the members that lead from the variable at an address to this offset in it, as they are written in the
     /// language: `.lock`. It is empty if the variable is the lock; `None` if the type is not known or has no members.
-    pub fn path(&self, dwarf: &Dwarf<Slice>, address: u64, offset: u64) -> Option<String> {
+    pub fn path(&self, dwarf: &Dwarf<Counted>, address: u64, offset: u64) -> Option<String> {
         let types = Types { dwarf, units: &self.units };
         self.at(address).find_map(|variable| types.path(types.of_variable(variable)?, offset))
     }
 
     /// Returns the offset of such a member in the variable at an address, and its size if that is known.
-    pub fn offset(&self, dwarf: &Dwarf<Slice>, address: u64, path: &str) -> Option<(u64, Option<u64>)> {
+    pub fn offset(&self, dwarf: &Dwarf<Counted>, address: u64, path: &str) -> Option<(u64, Option<u64>)> {
         let types = Types { dwarf, units: &self.units };
         self.at(address).find_map(|variable| types.offset(types.of_variable(variable)?, path))
     }
@@ -103,7 +103,7 @@ impl Members {
 }
 
 /// Returns the address of a variable that has one for the whole run.
-fn address_of(dwarf: &Dwarf<Slice>, unit: &Unit<Slice>, entry: &Entry) -> Option<u64> {
+fn address_of(dwarf: &Dwarf<Counted>, unit: &Unit<Counted>, entry: &Entry) -> Option<u64> {
     let mut operations = entry.attr_value(gimli::DW_AT_location)?.exprloc_value()?.operations(unit.encoding());
     let address = match operations.next().ok()?? {
         Operation::Address { address } => address,
@@ -117,7 +117,7 @@ fn address_of(dwarf: &Dwarf<Slice>, unit: &Unit<Slice>, entry: &Entry) -> Option
 /// A type's entry.
 #[derive(Clone)]
 struct Type {
-    unit: Rc<Unit<Slice>>,
+    unit: Rc<Unit<Counted>>,
     entry: UnitOffset,
 }
 
@@ -143,12 +143,12 @@ impl Member {
 
 /// The types of a file.
 struct Types<'a> {
-    dwarf: &'a Dwarf<Slice>,
+    dwarf: &'a Dwarf<Counted>,
     units: &'a [usize],
 }
 
 impl Types<'_> {
-    fn unit(&self, begin: usize) -> Option<Rc<Unit<Slice>>> {
+    fn unit(&self, begin: usize) -> Option<Rc<Unit<Counted>>> {
         let header = self.dwarf.unit_header(DebugInfoOffset(begin)).ok()?;
         Some(Rc::new(self.dwarf.unit(header).ok()?))
     }
@@ -167,7 +167,7 @@ impl Types<'_> {
     }
 
     /// Returns the entry that an attribute refers to.
-    fn referred(&self, unit: &Rc<Unit<Slice>>, entry: &Entry, attribute: DwAt) -> Option<Type> {
+    fn referred(&self, unit: &Rc<Unit<Counted>>, entry: &Entry, attribute: DwAt) -> Option<Type> {
         match entry.attr_value(attribute)? {
             AttributeValue::UnitRef(entry) => Some(Type { unit: Rc::clone(unit), entry }),
             AttributeValue::DebugInfoRef(offset) => {
@@ -379,9 +379,10 @@ impl Types<'_> {
         }
     }
 
-    fn name(&self, unit: &Unit<Slice>, entry: &Entry) -> Option<String> {
+    fn name(&self, unit: &Unit<Counted>, entry: &Entry) -> Option<String> {
         let name = self.dwarf.attr_string(unit, entry.attr_value(gimli::DW_AT_name)?).ok()?;
-        (name.len() <= LONGEST).then(|| name.to_string_lossy().into_owned())
+        (name.len() <= LONGEST).then_some(())?;
+        Some(name.to_string_lossy().ok()?.into_owned())
     }
 
     fn is_lock(&self, kind: &Type, entry: &Entry) -> bool {

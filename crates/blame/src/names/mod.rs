@@ -1,5 +1,7 @@
 //! Names of addresses in the watched processes: functions, files and lines, and global variables.
 
+mod counted;
+mod demangled;
 mod elf;
 mod file;
 mod files;
@@ -9,12 +11,14 @@ mod members;
 pub(crate) mod mutants;
 
 pub(crate) use elf::Symbol;
+pub use demangled::demangled;
 pub use elf::{Elf, hex};
 pub use file::{Mapping, Refusal, code_of, is_c_library, map_of, message, open_mapped, open_regular, parse};
-pub use files::{Key, PATIENCE, patiently};
+pub use files::{Key, PATIENCE};
 pub(crate) use image::functions;
-pub use image::{demangled, is_wrapper};
+pub use image::is_wrapper;
 
+use crate::allowance::Allowance;
 use files::Files;
 use image::Image;
 use std::collections::{HashMap, HashSet};
@@ -81,6 +85,16 @@ const MOST_MAPPINGS: usize = 16_384;
 const MOST_MEMORY: usize = 48 << 20;
 
 impl Names {
+    /// Creates names whose lookups end with a run.
+    pub fn within(allowance: &Allowance) -> Self {
+        Self { files: Files::within(allowance), ..Self::default() }
+    }
+
+    /// Returns the allowance for all work on the processes' data.
+    pub fn allowance(&self) -> &Allowance {
+        &self.files.allowance
+    }
+
     /// Learns a process's map, as `/proc/PID/maps` has it. A piece that was there before and is not found elsewhere is kept:
     /// it may have been unloaded since. `pid` is the process's number if it has this map now: then its files are opened,
     /// since it may end, or they may be replaced, before they are needed.
@@ -249,7 +263,8 @@ impl Names {
 /// Returns the address and the size of what a program's file has of a variable's member, such as `cache.lock`; none if
 /// that is not the name of one.
 pub fn members_in(file: &Path, name: &str) -> Vec<(u64, u64)> {
-    let image = open_regular(file).ok().and_then(|opened| Image::read(opened, file, None, files::MOST_OF_FILE));
+    let read = |opened| Image::read(opened, file, None, files::MOST_OF_FILE, &Allowance::default());
+    let image = open_regular(file).ok().and_then(read);
     image.map_or_else(Vec::new, |image| image.members_named(name))
 }
 

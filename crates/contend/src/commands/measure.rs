@@ -3,7 +3,7 @@
 use super::archived;
 use super::report::page_of_record;
 use crate::output::{Destination, NotArchived, View};
-use anyhow::ensure;
+use anyhow::{bail, ensure};
 use clap::ArgMatches;
 use experiments::ALL;
 use harness::{
@@ -33,6 +33,10 @@ pub fn run(entry: &Entry, matches: &ArgMatches, shared: &SharedFlags) -> anyhow:
     }
     check_length(entry, shared, entry.writes_parts(matches))?;
     let mut session = Session::open(shared)?;
+    // A program that is run is ended by its own plan.
+    if entry.needs.is_none() {
+        session.end_in_time()?;
+    }
     archived::recall_cores(&mut session.environment, shared.archive.as_deref());
     let destination = match entry.writes_parts(matches) {
         true => Destination::of_parts(shared, entry.name, session.started_unix_s())?,
@@ -45,6 +49,9 @@ pub fn run(entry: &Entry, matches: &ArgMatches, shared: &SharedFlags) -> anyhow:
     };
     let mut run = Run::alone(&session, shared, &instruments).with_interim(&interim);
     let mut finished = match entry.run(matches, &mut run) {
+        Err(error) if error.is::<Interrupted>() && session.interruption.is_out_of_time() => {
+            bail!("nothing was measured; use a longer --seconds")
+        }
         Err(error) if error.is::<Interrupted>() => {
             output::eprint_line(&error.to_string());
             return Ok(Outcome::Interrupted);

@@ -16,6 +16,7 @@ mod compare;
 mod core;
 mod interruption;
 mod files_of_the_user;
+mod ends_in_time;
 mod latency;
 mod latency_stop;
 mod load;

@@ -55,6 +55,11 @@ struct Cell {
 }
 
 impl turns::Cell for Cell {
+    /// Returns whether the others are compared with it, or it with them.
+    fn is_needed(&self) -> bool {
+        true
+    }
+
     fn title(&self) -> String {
         self.label.clone()
     }

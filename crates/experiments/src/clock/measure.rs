@@ -168,9 +168,9 @@ fn periodic_rows(clock: Clock, watched: &Watch, kernel_hz: Option<u32>, session:
         .collect();
     let likely: Vec<f64> = kernel_hz.map_or(USUAL_HZ.to_vec(), |hz| vec![f64::from(hz)]);
     let span_ns = clock.to_ns(watched.span);
-    let rows = session
-        .interruption
-        .unless_requested(move || rows(&period::find_among(&gaps, span_ns, &likely), kernel_hz, &gaps))?;
+    let rows = session.interruption.unless_requested(session.last_moment(), move || {
+        rows(&period::find_among(&gaps, span_ns, &likely), kernel_hz, &gaps)
+    })?;
     Ok(rows.unwrap_or_default())
 }
 

@@ -147,6 +147,12 @@ impl Plan {
         })
     }
 
+    /// Returns the number of threads that share a CPU in the largest cell.
+    pub fn most_on_a_cpu(&self) -> usize {
+        let most = self.cells.iter().map(|cell| cell.threads + cell.competitors).max().unwrap_or(1);
+        most.div_ceil(self.cpus.len())
+    }
+
     /// Returns the CPUs that are used.
     pub fn cpu_set(&self) -> CpuSet {
         self.cpus.iter().copied().collect()

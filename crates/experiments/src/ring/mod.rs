@@ -92,8 +92,14 @@ fn list(flags: &Flags, session: &Session) -> anyhow::Result<String> {
     let wanted: Vec<&Contestant> =
         known.iter().map(|contestant| &**contestant).filter(|known| flags.asks_for(&known.name, known.class)).collect();
     let build_dir = BuildDir::open(&sources)?;
-    let found =
-        build_dir.prepare(&wanted, true, flags.timeout, session.cpus.len(), &session.interruption, &Progress::hidden());
+    let found = build_dir.prepare(
+        &wanted,
+        true,
+        flags.timeout,
+        session.cpus.len(),
+        (&session.interruption, None),
+        &Progress::hidden(),
+    );
     let needs = |contestant: &Contestant| match found.get(&contestant.name) {
         Some(Readiness::Absent(needs) | Readiness::NotBuilt(needs)) => Some(needs.clone()),
         _ => None,

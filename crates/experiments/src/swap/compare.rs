@@ -96,6 +96,11 @@ impl Side {
 }
 
 impl turns::Cell for Side {
+    /// Returns whether the others are compared with it, or it with them.
+    fn is_needed(&self) -> bool {
+        true
+    }
+
     fn title(&self) -> String {
         self.variant.lock.to_owned()
     }

@@ -2,8 +2,8 @@
 //! asks for it.
 
 use anyhow::Context;
-use blame::Lost;
 use blame::names::{demangled, members_in};
+use blame::{Allowance, Lost};
 use exchange::{CHOICE, COUNTS, Counts, ONLY};
 use harness::{Interruption, UsageError};
 use launch::{Plan, Program, Traced, TracedLock, Variables, preload};
@@ -197,6 +197,9 @@ fn lies(only: &MutexFilter, file: &object::File<'_>, program: &Program) -> Resul
     }
 }
 
+/// Steps for the names of a program's symbols: a million of ordinary ones need fewer.
+const STEPS_OF_SYMBOLS: u64 = 1 << 30;
+
 /// Returns a function's code: all that the compiler made of it, and of its namesakes with other arguments; or the call
 /// at a place in a program without symbols.
 fn in_function(
@@ -210,8 +213,9 @@ fn in_function(
     if let Some(place) = place.and_then(|digits| u64::from_str_radix(digits, 16).ok()) {
         return Ok(vec![(only.to_string(), place..place.saturating_add(1))]);
     }
+    let allowance = Allowance::of_steps(STEPS_OF_SYMBOLS);
     let is_named = |of: &str| {
-        let bare = demangled(of);
+        let bare = demangled(of, &allowance).unwrap_or_default();
         [of.split('.').next(), Some(&bare[..]), bare.split('(').next()].contains(&Some(name))
     };
     let symbols = file.symbols().chain(file.dynamic_symbols());
@@ -223,6 +227,9 @@ fn in_function(
     found.dedup();
     if found.is_empty() {
         let program = program.path.display();
+        if let Some(exhausted) = allowance.refused() {
+            return Err(UsageError(format!("--swap-only {only}: {program}: its symbols need {exhausted}")));
+        }
         let why = "has no function of this name; the compiler may have inlined it into its callers";
         return Err(UsageError(format!("--swap-only {only}: {program} {why}")));
     }
@@ -238,7 +245,8 @@ fn in_variable(
 ) -> Result<(String, Range<u64>), UsageError> {
     let symbols = file.symbols().chain(file.dynamic_symbols());
     let symbols = symbols.filter(|symbol| symbol.kind() == object::SymbolKind::Data && symbol.size() >= SMALLEST);
-    let is_named = |of: &str| of == name || demangled(of) == name;
+    let allowance = Allowance::of_steps(STEPS_OF_SYMBOLS);
+    let is_named = |of: &str| of == name || demangled(of, &allowance).is_ok_and(|demangled| demangled == name);
     let mut named: Vec<_> = symbols.filter(|symbol| symbol.name().is_ok_and(is_named)).collect();
     // A symbol can be in both tables.
     named.sort_by_key(ObjectSymbol::address);
@@ -247,6 +255,9 @@ fn in_variable(
     let symbol = match &named[..] {
         [symbol] => symbol,
         [] => {
+            if let Some(exhausted) = allowance.refused() {
+                return Err(UsageError(format!("--swap-only {name}: {program}: its symbols need {exhausted}")));
+            }
             let why = "has no variable of this name that is large enough for a lock";
             let mut members = members_in(path, &only.to_string());
             members.retain(|(_, size)| *size >= SMALLEST);

@@ -121,7 +121,7 @@ impl Experiment for Trace {
             if !flags.word.is_empty() && pids.len() > 1 {
                 return Err(UsageError("--word: words are watched in one process; name one with --pid".into()).into());
             }
-            let words = watchpoint::Watch::attach(targets.first().pid, &flags.words()?)?;
+            let words = watchpoint::Watch::attach(targets.first().pid, &flags.words()?, &run.session.interruption)?;
             let room = measure::room_for(&exports);
             let mut goroutines = Goroutines::attach(&mut lines, &pids, room);
             let plan = attach::Plan {

@@ -241,6 +241,24 @@ impl WarningKind for UnnamedCode {
     }
 }
 
+/// Not all orders of locks were searched for cycles.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CyclesCut {
+    pub reason: String,
+}
+
+impl WarningKind for CyclesCut {
+    const CODE: &'static str = "cycles_cut";
+
+    fn message(&self) -> String {
+        format!("the orders of locks were not all searched for possible deadlocks ({})", self.reason)
+    }
+
+    fn remedy(&self) -> &'static str {
+        "trace a part of the program that uses fewer locks, and let the trace end by itself"
+    }
+}
+
 /// An export does not have all waits.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ExportCut {

@@ -124,6 +124,11 @@ impl Variant {
 }
 
 impl turns::Cell for Variant {
+    /// Returns whether the others are compared with it, or it with them.
+    fn is_needed(&self) -> bool {
+        true
+    }
+
     fn title(&self) -> String {
         self.words()
     }

@@ -81,6 +81,7 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
         return Ok(Outcome::Done);
     }
     let mut session = Session::open(shared)?;
+    session.end_in_time()?;
     archived::recall_cores(&mut session.environment, shared.archive.as_deref());
     let destination = Destination::open(shared)?;
     let plan = Plan::of(flags, &session)?;

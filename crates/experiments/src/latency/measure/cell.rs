@@ -12,7 +12,7 @@ use crate::estimates::median_of;
 use crate::latency::plan::StoppedWait;
 use crate::latency::plan::{CellPlan, Plan};
 use anyhow::Context;
-use harness::{Shown, SmtMonitor, turns};
+use harness::{Interruption, Shown, SmtMonitor, turns};
 use instruments::clock::Clock;
 use instruments::cpus::CpuSet;
 use instruments::evidence::{EvidenceQuality, Names, Recorder, Source, Timeline};
@@ -143,6 +143,7 @@ impl Cell {
         traces: &mut Traces,
         recorder: Option<&mut EvidenceRecorder>,
         monitor: &mut SmtMonitor,
+        interruption: &Interruption,
     ) -> anyhow::Result<()> {
         let planned = if self.is_alone() { slice.alone(LONGEST_WINDOW_ALONE) } else { slice };
         // On a busy CPU a short window can pass while a thread waits for the CPU.
@@ -156,7 +157,7 @@ impl Cell {
         // The last thread may have to wait for the holds of all others.
         let rounds = Duration::from_nanos((setup.clock.to_ns(setup.hold_ticks as u64) * 2.0) as u64);
         let rounds = rounds.saturating_mul(self.plan.threads as u32);
-        let work = || own_lock::work_at(&self.plan.lock, setup.clock, slice.total(), rounds, members);
+        let work = || own_lock::work_at(&self.plan.lock, setup.clock, slice.total(), rounds, members, interruption);
         let tells_causes = recorder.is_some() && self.is_recorded_next();
         let timeline = match recorder {
             Some(recorder) => {
@@ -360,6 +361,11 @@ impl turns::Cell for Cell {
 
     fn is_over(&self) -> bool {
         self.is_reference && self.slices >= REFERENCE_TURNS
+    }
+
+    /// Returns whether it gives the accuracy of all others.
+    fn is_needed(&self) -> bool {
+        self.is_reference
     }
 }
 

@@ -31,7 +31,7 @@ use instruments::warning::{BufferFull, MemoryNotLocked, Severity, Warning, Warni
 use loops::own_lock::{self, Lost};
 use row::{Accuracy, Conditions, RowKey};
 use serde::Serialize;
-use slice::{Pairs, Slice, SliceSetup, StopRule, Traces};
+use slice::{HOLDS_FOR_NS, Pairs, Slice, SliceSetup, StopRule, Traces};
 use std::ops::ControlFlow;
 use std::time::Instant;
 use terminal::nanoseconds;
@@ -111,12 +111,13 @@ impl Measurement {
         let (traces, not_locked) = Traces::for_plan(plan, slice, recording_ns);
         let hold_ticks = plan.hold_ns / clock.ns_per_tick();
         let hold = calibrated.grind.work(plan.hold_ns);
-        let baseline_rounds = slice.baseline_rounds(recording_ns);
+        let baseline_rounds = slice.baseline_rounds(recording_ns, plan.most_on_a_cpu());
+        let tested_ns = HOLDS_FOR_NS / plan.most_on_a_cpu() as f64;
         let monitor = SmtMonitor::open(session, clock);
         let above_ticks = plan.stop_above.map(|limit| clock.ticks_in(limit));
         let stop = above_ticks.map(|above_ticks| StopRule { above_ticks, origin: clock.now() });
         let probe = monitor.probe;
-        let setup = SliceSetup { clock, hold_ticks, hold, resolution, baseline_rounds, probe, stop };
+        let setup = SliceSetup { clock, hold_ticks, hold, resolution, baseline_rounds, tested_ns, probe, stop };
         let recorder =
             (plan.evidence == EvidenceChoice::Best).then(|| EvidenceRecorder::open(clock, &cpus_in_use(plan)));
         let (cells, lost) = (cells?, None);
@@ -129,7 +130,8 @@ impl Measurement {
         take_turns(cells, &rules(plan, session), session, progress, |cell| {
             let has_story = setup.stop.is_some() && !cell.is_reference;
             let recorder = recorder.as_mut().filter(|_| has_story || cell.is_recorded_next());
-            let flow = own_lock::or_lost(cell.run(setup, *slice, traces, recorder, monitor), lost)?;
+            let flow =
+                own_lock::or_lost(cell.run(setup, *slice, traces, recorder, monitor, &session.interruption), lost)?;
             Ok(if cell.stopped.is_some() { ControlFlow::Break(()) } else { flow })
         })
     }
@@ -181,6 +183,7 @@ impl Measurement {
             warnings.push(Warning::from(BufferFull { what: cell.plan.to_string() }));
         }
         warnings.extend(rules(plan, session).not_converged(&self.cells, turns, ""));
+        warnings.extend(turns.left_out());
         warnings.extend(hold_off(plan, rows));
         warnings.extend(self.monitor.warnings());
         warnings.extend(self.lost.iter().map(Lost::warning));

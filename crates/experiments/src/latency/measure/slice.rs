@@ -42,9 +42,8 @@ impl Slice {
     pub fn of_plan(plan: &Plan) -> Self {
         let share = plan.budget / (plan.cells.len() as u32 * SLICES_A_CELL);
         let window = share.clamp(SHORTEST_WINDOW, LONGEST_WINDOW);
-        let most = plan.cells.iter().map(|cell| cell.threads + cell.competitors).max().unwrap_or(1);
         // As long as a time slice for each thread that may run before a waiter does, or its wait would be cut.
-        let waits = most.div_ceil(plan.cpus.len()).saturating_sub(1) as u32;
+        let waits = plan.most_on_a_cpu().saturating_sub(1) as u32;
         Self { ramp_up: window / 20, window, ramp_down: (TIME_SLICE * waits).clamp(TIME_SLICE, LONGEST_RAMP_DOWN) }
     }
 
@@ -65,9 +64,9 @@ impl Slice {
         self.ramp_up + self.window + self.ramp_down
     }
 
-    /// Returns the number of iterations without a lock before it.
-    pub fn baseline_rounds(&self, recording_ns: f64) -> usize {
-        let affordable = BASELINE_SHARE * self.window.as_nanos() as f64 / recording_ns;
+    /// Returns the number of iterations without a lock before it, of each of the threads that share a CPU.
+    pub fn baseline_rounds(&self, recording_ns: f64, on_a_cpu: usize) -> usize {
+        let affordable = BASELINE_SHARE * self.window.as_nanos() as f64 / recording_ns / on_a_cpu as f64;
         (affordable as usize).clamp(LEAST_BASELINE_ROUNDS, BASELINE_ROUNDS)
     }
 }
@@ -91,6 +90,8 @@ pub struct SliceSetup {
     pub resolution: u64,
     /// The number of iterations without a lock before each window.
     pub baseline_rounds: usize,
+    /// The time for which the hold time is tested before each window, in ns.
+    pub tested_ns: f64,
     /// The probe of the SMT sibling, if that was requested.
     pub probe: Option<Probe>,
     /// The limit of waits that ends the measurement, if there is one.
@@ -107,8 +108,8 @@ impl SliceSetup {
     }
 }
 
-/// The approximate time for which the hold time is tested before each window.
-const HOLDS_FOR_NS: f64 = 500_000.0;
+/// The approximate time for which the threads of a CPU test the hold time before each window.
+pub const HOLDS_FOR_NS: f64 = 500_000.0;
 /// The maximum correction of the busy loop's calibration.
 const MOST_CORRECTION: f64 = 1.25;
 
@@ -182,7 +183,7 @@ impl ThreadSlice {
     /// this long.
     fn corrected_hold(&mut self, setup: &SliceSetup) -> Work {
         let Some(stamp) = self.baseline.filter(|_| setup.hold.loads() > 0) else { return setup.hold };
-        let rounds = (setup.clock.to_ticks(HOLDS_FOR_NS) as f64 / setup.hold_ticks).clamp(3.0, 100.0) as usize;
+        let rounds = (setup.clock.to_ticks(setup.tested_ns) as f64 / setup.hold_ticks).clamp(3.0, 100.0) as usize;
         let Some(took) = without_lock(&mut self.trace, setup, setup.hold, rounds) else { return setup.hold };
         let correction = (setup.hold_ticks / (took.hold - stamp.hold)).clamp(1.0 / MOST_CORRECTION, MOST_CORRECTION);
         Work::of_loads((setup.hold.loads() as f64 * correction).round() as u64)

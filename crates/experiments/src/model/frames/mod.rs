@@ -44,7 +44,10 @@ impl Experiment for Frames {
     fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
         let plan = Arc::new(Plan::of(flags, run.session)?);
         let the_same = Arc::clone(&plan);
-        let computed = run.session.interruption.unless_requested(move || measure::compute(&the_same))?;
+        let computed = run
+            .session
+            .interruption
+            .unless_requested(run.session.last_moment(), move || measure::compute(&the_same))?;
         let computed = computed.ok_or(Interrupted)??;
         Ok(Finished::computed(plan.parameters(), computed.rows, computed.warnings))
     }

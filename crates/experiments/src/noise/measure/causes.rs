@@ -95,7 +95,7 @@ impl Causes {
         let open = std::mem::take(&mut self.open);
         let Some((start, end)) = self.searched.take() else { return };
         let reach_ns = clock.to_ns(end - start);
-        let found = interruption.unless_requested(move || period::find(&open, reach_ns));
+        let found = interruption.unless_requested(None, move || period::find(&open, reach_ns));
         // If the system refuses a thread for the search, it stays unexplained too.
         for found in found.ok().flatten().unwrap_or_default() {
             let same = |comb: &&mut Comb| (comb.period_ns / found.period_ns - 1.0).abs() < SAME_PERIOD;

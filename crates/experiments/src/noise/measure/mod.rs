@@ -73,7 +73,8 @@ pub fn run_plan(
     })?;
     cells.iter().for_each(|cell| monitor.learn_widths(cell.plan.reader_cpu, &cell.widths.all()));
     let own = cells.iter_mut().flat_map(Cell::warnings);
-    let warnings: Vec<Warning> = plan.warnings.iter().cloned().chain(own).chain(monitor.warnings()).collect();
+    let warnings: Vec<Warning> =
+        plan.warnings.iter().cloned().chain(turns.left_out()).chain(own).chain(monitor.warnings()).collect();
     let kept = cells.first_mut().map(Cell::take_kept).unwrap_or_default();
     let rows = cells.iter().filter_map(|cell| cell::row(cell, plan, &monitor)).collect();
     // Several cells have the same warnings about the machine.

@@ -54,7 +54,7 @@ pub fn run_plan(plan: &WakePlan, session: &Session, clock: Clock, progress: &Pro
         Rules { began: Instant::now(), budget: Some(plan.budget), precision: None, at_least: 0, at_most: plan.turns };
     let turns = take_turns(&mut cells, &rules, session, progress, |cell| cell.run(&setup, &mut records))?;
     let seen = cells.iter().flat_map(|cell| &cell.threads).flat_map(Thread::warnings);
-    let warnings: Vec<Warning> = plan.warnings.iter().cloned().chain(seen).collect();
+    let warnings: Vec<Warning> = plan.warnings.iter().cloned().chain(turns.left_out()).chain(seen).collect();
     let rows = cells.iter().flat_map(|cell| &cell.threads).flat_map(|thread| rows(thread, &setup, session));
     Ok(WakeMeasured { rows: rows.collect(), order: turns.order, warnings: distinct(&warnings, Warning::clone) })
 }

@@ -207,7 +207,7 @@ impl Cell {
             seed: session.seed,
         };
         let cpu = session.cpus.first().filter(|_| self.plan.pinned && !built_in.across);
-        let place = Place { cpu, probe };
+        let place = Place { cpu, probe, until: turn.session.last_moment() };
         let run = run::built_in(built_in, &spec, place, cut, session)?;
         self.note(cut.all_hops(), &run);
         let hops_ns = run.hops_ns.unwrap_or(run.total_ns);
@@ -232,7 +232,7 @@ impl Cell {
         let threads = self.plan.threads;
         let look = || probe.zip(cpu).and_then(|(probe, cpu)| on_cpu(cpu, || probe.take()).ok());
         let mut run = |hops| {
-            let order = Order { threads, hops, cpu, timeout: turn.plan.timeout };
+            let order = Order { threads, hops, cpu, timeout: turn.plan.timeout, until: turn.session.last_moment() };
             let run = run::program(ready, &order, turn.session, None, |_| ())?;
             self.note(hops, &run);
             Ok(run.total_ns)

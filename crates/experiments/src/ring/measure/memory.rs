@@ -139,7 +139,7 @@ fn size(
         }
         looks.extend(kib(&status, "Threads:").zip(InKernel::now()).map(|(threads, rest)| (threads as u64, rest)));
     };
-    let order = Order { threads, hops, cpu: session.cpus.first(), timeout };
+    let order = Order { threads, hops, cpu: session.cpus.first(), timeout, until: session.last_moment() };
     run::program(ready, &order, session, Some(LOOK_EVERY), look)?;
     let most = looks.iter().map(|(threads, _)| *threads).max();
     let full: Vec<InKernel> =

@@ -14,7 +14,7 @@ use cell::{Cell, LEAST_TURNS, MOST_TURNS, Turn};
 use harness::turns::{Rules, take_turns};
 use harness::{Progress, Session, SmtMonitor};
 use instruments::statistics::EndedBy;
-use instruments::warning::Warning;
+use instruments::warning::{LeftOut, Warning};
 use loops::ring::Class;
 use memory::{Memory, MemorySamples};
 use program::Ready;
@@ -38,6 +38,7 @@ struct Known {
     ready: BTreeMap<String, Ready>,
     failures: BTreeMap<String, Failure>,
     absent: Vec<Absent>,
+    left_out: Vec<Warning>,
     samples: BTreeMap<(String, usize), MemorySamples>,
 }
 
@@ -71,18 +72,35 @@ pub fn run_plan(
     })?;
     let rows: Vec<Row> = rows(&cells, &turns.ended, &known, &monitor);
     let not_converged = rules.not_converged(&cells, &turns, "hop time of ");
-    let warnings = plan.left_out.iter().cloned().chain(not_converged).chain(monitor.warnings()).collect();
+    let warnings = plan
+        .left_out
+        .iter()
+        .cloned()
+        .chain(known.left_out)
+        .chain(not_converged)
+        .chain(turns.left_out())
+        .chain(monitor.warnings())
+        .collect();
     Ok(Measured { rows, absent: known.absent, order: turns.order, warnings })
 }
 
-/// The share of the budget for building and for memory; the rest is for the cells.
+/// The share of the user's time for building, and of the budget for building and for memory; the rest is for the cells.
+const BUILD_SHARE: f64 = 0.5;
 const MEMORY_SHARE: f64 = 0.3;
 const MEMORY_REPEATS: usize = 3;
 
 fn build(plan: &Plan, build_dir: &BuildDir, session: &Session, progress: &Progress) -> Known {
     let contestants: Vec<&Contestant> = plan.contestants.iter().map(|contestant| &**contestant).collect();
-    let prepared =
-        build_dir.prepare(&contestants, false, plan.timeout, session.cpus.len(), &session.interruption, progress);
+    // A user who set a time wants values of it.
+    let until = session.seconds.map(|seconds| Instant::now() + seconds.mul_f64(BUILD_SHARE));
+    let prepared = build_dir.prepare(
+        &contestants,
+        false,
+        plan.timeout,
+        session.cpus.len(),
+        (&session.interruption, until),
+        progress,
+    );
     let mut known = Known::default();
     for (contestant, readiness) in prepared {
         match readiness {
@@ -90,6 +108,10 @@ fn build(plan: &Plan, build_dir: &BuildDir, session: &Session, progress: &Progre
                 known.ready.insert(contestant, ready);
             }
             Readiness::Absent(needs) => known.absent.push(Absent { contestant, needs }),
+            Readiness::NoTime => {
+                let reason = "not built in half of the time of --seconds".to_owned();
+                known.left_out.push(LeftOut { what: contestant, reason }.into());
+            }
             Readiness::NotBuilt(message) => {
                 known.failures.insert(contestant, Failure { fault: Fault::NotBuilt, message });
             }
@@ -113,7 +135,7 @@ fn measure_memory(plan: &Plan, known: &mut Known, session: &Session, progress: &
             let Some(ready) = known.ready.get(&contestant.name) else { continue };
             let rings = plan.memory.iter().filter(|&&threads| threads <= contestant.max_threads);
             for &threads in rings {
-                let over = repeat > 0 && Instant::now() > until;
+                let over = (repeat > 0 || session.seconds.is_some()) && Instant::now() > until;
                 if over || session.interruption.is_requested() || known.failures.contains_key(&contestant.name) {
                     break;
                 }

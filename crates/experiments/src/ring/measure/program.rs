@@ -275,6 +275,8 @@ pub enum Readiness {
     /// Its toolchain is missing: these packages contain it.
     Absent(String),
     NotBuilt(String),
+    /// The time of the run was up first.
+    NoTime,
 }
 
 /// The time limit of a build, long enough for a slow compiler on a busy machine.
@@ -319,7 +321,7 @@ impl<'a> BuildDir<'a> {
         looking: bool,
         timeout: Duration,
         workers: usize,
-        interruption: &Interruption,
+        (interruption, until): (&Interruption, Option<Instant>),
         progress: &Progress,
     ) -> BTreeMap<String, Readiness> {
         let mut folders: BTreeMap<&str, Vec<&Recipe>> = BTreeMap::new();
@@ -333,10 +335,14 @@ impl<'a> BuildDir<'a> {
         let work = || {
             while let Some(recipes) = folders.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let mut folder_build =
-                    FolderBuild { build_dir: self, interruption, looking, timeout, built: BTreeMap::new() };
+                    FolderBuild { build_dir: self, interruption, until, looking, timeout, built: BTreeMap::new() };
                 for recipe in recipes.iter().take_while(|_| !interruption.is_requested()) {
                     progress.note(&format!("building {}", recipe.name));
-                    let readiness = folder_build.prepare(recipe).unwrap_or_else(|error| {
+                    let is_late = || until.is_some_and(|until| Instant::now() >= until);
+                    let readiness = if is_late() { Ok(None) } else { folder_build.prepare(recipe) };
+                    // What ended because the time was up did not fail.
+                    let readiness = if is_late() { Ok(Some(Readiness::NoTime)) } else { readiness };
+                    let readiness = readiness.unwrap_or_else(|error| {
                         Some(Readiness::NotBuilt(format!("{}: {error}", self.path().display())))
                     });
                     let mut done = done.lock().expect("no thread panics with it");
@@ -362,6 +368,8 @@ fn guarded(words: &[String]) -> Vec<String> {
 struct FolderBuild<'a> {
     build_dir: &'a BuildDir<'a>,
     interruption: &'a Interruption,
+    /// The time at which a command is ended.
+    until: Option<Instant>,
     looking: bool,
     /// The time limit of a check.
     timeout: Duration,
@@ -438,12 +446,13 @@ impl FolderBuild<'_> {
     fn perform(&self, words: &[String], folder: &Path, timeout: Duration) -> Option<Result<(), Failed>> {
         // Temporary files of a compiler are removed with the directory.
         let environment = [format!("TMPDIR={}", self.build_dir.path().display())];
+        let left = self.until.map_or(timeout, |until| until.saturating_duration_since(Instant::now()));
         let spec = ProcessSpec {
             words: &guarded(words),
             environment: &environment,
             folder,
             cpu: None,
-            timeout,
+            timeout: left.min(timeout),
             is_guard: true,
         };
         Some(match run(&spec, self.interruption, None, |_| ()) {

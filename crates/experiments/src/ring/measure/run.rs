@@ -54,7 +54,7 @@ fn judged(answer: usize, threads: usize, hops: u64) -> Result<usize, RunError> {
 
 /// Runs a contestant of this process, on the given CPU or wherever the session's threads may run, in parts and pieces.
 ///
-/// Its hops check no flag: after a signal it is abandoned.
+/// Its hops check no flag: after a signal, or when the time is up, it is abandoned.
 pub fn built_in(
     built_in: &BuiltIn,
     spec: &RingSpec,
@@ -67,7 +67,7 @@ pub fn built_in(
     let caught = move || catch_unwind(timed);
     let refused = |error: io::Error| failed(Fault::Crashed, refusal(&error, spec));
     let outcome: std::thread::Result<io::Result<_>> =
-        session.interruption.unless_requested(caught).map_err(refused)?.ok_or(RunError::Interrupted)?;
+        session.interruption.unless_requested(place.until, caught).map_err(refused)?.ok_or(RunError::Interrupted)?;
     match outcome {
         Ok(Ok((sums, switches))) => sums.judged(spec, switches),
         Ok(Err(error)) => Err(failed(Fault::Crashed, refusal(&error, spec))),
@@ -106,9 +106,10 @@ fn timed(
     Ok((sums, switches_so_far().since(before)))
 }
 
-/// The CPU of a contestant, and the probe of the SMT sibling there.
+/// The CPU of a contestant, the probe of the SMT sibling there, and the time at which the contestant is abandoned.
 #[derive(Clone, Copy)]
 pub struct Place {
+    pub until: Option<Instant>,
     pub cpu: Option<usize>,
     pub probe: Option<Probe>,
 }
@@ -175,6 +176,8 @@ pub struct Order {
     pub hops: u64,
     pub cpu: Option<usize>,
     pub timeout: Duration,
+    /// The time at which it is ended.
+    pub until: Option<Instant>,
 }
 
 /// Runs a program; `watch` receives its process ID regularly.
@@ -185,13 +188,16 @@ pub fn program(
     every: Option<Duration>,
     watch: impl FnMut(u32) + Send,
 ) -> Result<Run, RunError> {
-    let &Order { threads, hops, cpu, timeout } = order;
+    let &Order { threads, hops, cpu, timeout, until } = order;
+    let left = until.map_or(timeout, |until| until.saturating_duration_since(Instant::now()));
+    let is_last = left < timeout;
     let mut words = ready.words.clone();
     words.extend([threads.to_string(), hops.to_string()]);
     let (environment, folder) = (ready.environment.as_slice(), ready.folder.as_path());
-    let spec = ProcessSpec { words: &words, environment, folder, cpu, timeout, is_guard: false };
+    let spec = ProcessSpec { words: &words, environment, folder, cpu, timeout: left.min(timeout), is_guard: false };
     let ended = run(&spec, &session.interruption, every, watch).map_err(|stopped| match stopped {
         Stopped::Interrupted => RunError::Interrupted,
+        Stopped::TimedOut if is_last => RunError::Interrupted,
         Stopped::TimedOut => failed(
             Fault::Hung,
             format!("{threads} threads, {hops} hops: not finished after {} s (--timeout)", timeout.as_secs_f64()),

@@ -393,9 +393,11 @@ impl Coordinator {
             Member { cpu: None, job: Box::new(job) }
         });
         let (clock, length, led) = (self.clock, self.spans.ramp_up + self.spans.counting, Arc::clone(&phase));
+        let interruption = self.interruption.clone();
         let conducts = move |gate: &StartGate| led.conduct(self.clock, self.spans, &self.interruption, gate);
         let conductor = Member { cpu: None, job: Box::new(conducts) };
-        own_lock::work_at(name, clock, length, self.last_rounds, children.chain([conductor]).collect())??;
+        let members = children.chain([conductor]).collect();
+        own_lock::work_at(name, clock, length, self.last_rounds, members, &interruption)??;
         done.try_iter().for_each(|(child, counted)| counters[child] = *counted);
         Ok(Led::of(&phase))
     }

@@ -54,7 +54,7 @@ pub fn run_plan(
     cells.iter_mut().for_each(|cell| cell.forget_if_wider(&monitor));
     let ended = cells.iter().zip(&turns.ended);
     let rows: Vec<Option<Row>> = ended.map(|(cell, &end)| row(cell, plan, calibrated, end)).collect();
-    let wide = rules.not_converged(&cells, &turns, "the throughput of ");
+    let wide = rules.not_converged(&cells, &turns, "the throughput of ").into_iter().chain(turns.left_out());
     let warnings = plan
         .left_out
         .iter()

@@ -34,7 +34,7 @@ use blame::names::{Names, map_of, message, parse};
 use blame::sampling::{self, profile::Profile};
 use blame::stacks::Stacks;
 use blame::time::{Nanoseconds, Ticks};
-use blame::{Lost, TraceLost};
+use blame::{AFTER_THE_END, Allowance, Lost, TraceLost};
 use harness::{Observer, Session, UsageError};
 use instruments::clock::{monotonic_raw_ns, thread_cpu_ns};
 use instruments::warning::Warning;
@@ -105,7 +105,7 @@ pub fn run(plan: Plan, session: &Session, observer: &mut dyn Observer<Piece>) ->
         }
         Err(error) => return Err(refused(error)),
     };
-    let mut watch = Watch::new(plan.targets, rings, (monotonic_raw_ns(), plan.room), plan.all, plan.deadline);
+    let mut watch = Watch::new(plan.targets, rings, (monotonic_raw_ns(), plan.room), plan.all, plan.deadline, session);
     watch.cause = no_calls.map(Warning::from);
     // Single waits are exported without gaps.
     watch.windows = Windows::begin(session.cpus.len(), !plan.full && plan.room == 0, watch.began);
@@ -139,14 +139,20 @@ impl Record {
     }
 
     /// Begins to watch a program that contend has just started.
-    fn watch(self, child: Running, program_sha256: Option<String>, plan: &super::plan::Plan, cpus: usize) -> Watch {
+    fn watch(
+        self,
+        child: Running,
+        program_sha256: Option<String>,
+        plan: &super::plan::Plan,
+        session: &Session,
+    ) -> Watch {
         let words = plan.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let targets = Targets::of_child(Target::of_child(child.pid(), words, program_sha256));
         let room = room_for(&plan.exports);
-        let mut watch = Watch::new(targets, self.rings.ok(), (self.began_raw, room), plan.all, plan.deadline);
+        let mut watch = Watch::new(targets, self.rings.ok(), (self.began_raw, room), plan.all, plan.deadline, session);
         watch.child = Some(child);
         let is_whole = watch.rings.is_none() || plan.level == Level::Full || room > 0;
-        watch.windows = Windows::of_started(cpus, !is_whole, watch.began);
+        watch.windows = Windows::of_started(session.cpus.len(), !is_whole, watch.began);
         watch
     }
 }
@@ -174,7 +180,7 @@ impl Started {
             .into());
         }
         let child = Running::start(plan, None, &session.interruption)?;
-        let words = WordWatch::of_started(child.pid(), &plan.words);
+        let words = WordWatch::of_started(child.pid(), &plan.words, &session.interruption);
         Ok(Self { child, record, why, program_sha256, words })
     }
 
@@ -192,7 +198,7 @@ impl Started {
     ) -> anyhow::Result<Measured> {
         let (why, reason) = (self.why, self.record.refusal());
         let has_record = reason.is_none();
-        let mut watch = self.record.watch(self.child, self.program_sha256, plan, session.cpus.len());
+        let mut watch = self.record.watch(self.child, self.program_sha256, plan, session);
         watch.cause = Some(NoLibrary { why, reason }.into());
         watch.parts = Parts::begin(plan.every);
         watch.watch(plan.budget, plan.interval, session, observer, &mut |_| false);
@@ -217,7 +223,7 @@ pub fn watch_until_noted(
 ) -> anyhow::Result<ControlFlow<Measured, Begun>> {
     let Begun { running, parts, profile, inside } = begun;
     let program = running.pid();
-    let mut watch = record.watch(running, inside.program_sha256.clone(), plan, session.cpus.len());
+    let mut watch = record.watch(running, inside.program_sha256.clone(), plan, session);
     (watch.began, watch.parts, watch.profile) = (inside.began, parts, profile);
     watch.cause = Some(NoLockCalls { is_loaded: true, has_futex_calls: true }.into());
     let mut other_users = OtherUsers::default();
@@ -313,6 +319,8 @@ struct Watch {
     next_sample: Instant,
     stuck: HashMap<u32, StuckThreads>,
     deadline: Duration,
+    /// Whether the time for the measurement ended it.
+    is_out_of_time: bool,
     /// The processes that go on after the program, once they were named.
     outlived: Option<OutlivedProgram>,
     parts: Parts,
@@ -331,8 +339,10 @@ impl Watch {
         (began_raw, room): (u64, usize),
         all: bool,
         deadline: Duration,
+        session: &Session,
     ) -> Self {
         let began = Instant::now();
+        let allowance = Allowance::of_run(session.interruption.shared_flag());
         let mut watch = Self {
             rings,
             windows: Windows::begin(1, false, began),
@@ -344,7 +354,8 @@ impl Watch {
             follower: Follower::new(began_raw, room),
             targets,
             unwinders: HashMap::new(),
-            names: Names::default(),
+            names: Names::within(&allowance),
+            is_out_of_time: false,
             maps: HashMap::new(),
             hasher: RandomState::new(),
             learned: began,
@@ -482,6 +493,7 @@ impl Watch {
                 before = Line::begin(now);
             }
             if budget.is_some_and(|budget| self.began.elapsed() >= budget) {
+                self.is_out_of_time = true;
                 break;
             }
             let left = self.tick(now).saturating_sub(now.elapsed());
@@ -646,7 +658,9 @@ impl Watch {
             }
             self.names.learn(slot, Some(target.pid), &map);
             let mappings = parse(&map);
-            self.unwinders.entry(target.pid).or_default().learn(target.pid, &mappings);
+            let unwinder = self.unwinders.entry(target.pid);
+            let unwinder = unwinder.or_insert_with(|| Stacks::within(self.names.allowance()));
+            unwinder.learn(target.pid, &mappings);
             self.profile.learn(target.pid, &mappings);
             self.java.learn(target.pid, &map);
         }
@@ -709,6 +723,9 @@ impl Watch {
 
     /// Returns the last record; `may_be_empty` says whether it is one without any wait and any sample.
     fn finish(mut self, cpus: usize, may_be_empty: bool) -> anyhow::Result<Measured> {
+        if self.is_out_of_time {
+            self.names.allowance().end_within(AFTER_THE_END);
+        }
         let measured = self.measured(cpus, Instant::now());
         let is_known = measured.parameters.verdict.is_some() || may_be_empty || self.parts.has_earlier();
         let is_seen = measured.rows.iter().any(|row| row.kind != RowKind::Budget);

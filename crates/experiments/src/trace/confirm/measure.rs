@@ -5,14 +5,14 @@ use super::schedule::holds;
 use super::watch::{Deadlock, Watcher};
 use crate::trace::flags::Level as Recorded;
 use crate::trace::measure::cycles::{self, Group};
-use crate::trace::measure::orders::Orders;
+use crate::trace::measure::orders::{Cycles, Orders};
 use crate::trace::plan::{Confirmation, Parameters};
 use crate::trace::record::{CycleVerdict, Row, RowKind};
-use crate::trace::warnings::{NoLockCalls, unnamed_code};
+use crate::trace::warnings::{CyclesCut, NoLockCalls, unnamed_code};
 use anyhow::Context;
-use blame::Lost;
 use blame::names::Names;
 use blame::places::process_at;
+use blame::{Allowance, Exhausted, Lost};
 use harness::{Interrupted, Progress, Session};
 use instruments::clock::Calibration;
 use instruments::warning::Warning;
@@ -53,7 +53,8 @@ pub fn run_plan(
 ) -> anyhow::Result<Measured> {
     let began = Instant::now();
     let (_library, path) = Memory::library().context("cannot copy the library into memory")?;
-    let mut context = Runs { plan, session, calibration, path: &path, names: Names::default() };
+    let allowance = Allowance::of_run(session.interruption.shared_flag());
+    let mut context = Runs { plan, session, calibration, path: &path, names: Names::within(&allowance) };
     progress.note("running the program to find its lock orders");
     let program_sha256 = instruments::sha256::of_file(&plan.program.path).ok();
     let first = context.run(Level::Sampled, session.seconds, None)?;
@@ -67,7 +68,8 @@ pub fn run_plan(
         .then(|| NoLockCalls { is_loaded: true, has_futex_calls: false }.into())
         .into_iter()
         .collect();
-    let (mut suspects, excluded) = context.suspects(region);
+    let (mut suspects, excluded, cut) = context.suspects(region);
+    warnings.extend(cut.map(|reason| CyclesCut { reason: reason.to_string() }.into()));
     let lost = Lost::of(region);
     warnings.extend(lost.warning());
     let limit = session.seconds.unwrap_or(first.took * LONGER + MORE);
@@ -217,10 +219,10 @@ impl Runs<'_> {
     }
 
     /// Returns the cycles of the run that just ended: those that are possible, and the rows of those that are excluded.
-    fn suspects(&mut self, region: &Region) -> (Vec<Suspect>, Vec<Row>) {
-        let mut orders = Orders::of(region);
-        let cycles = orders.cycles();
-        let groups = cycles::grouped(region, &mut self.names, cycles);
+    fn suspects(&mut self, region: &Region) -> (Vec<Suspect>, Vec<Row>, Option<Exhausted>) {
+        let orders = Orders::of(region);
+        let Cycles { found, cut } = orders.cycles(self.names.allowance());
+        let groups = cycles::grouped(region, &mut self.names, found);
         let (mut suspects, mut excluded) = (Vec::new(), Vec::new());
         for group in &groups {
             let row = cycles::row(region, &mut self.names, group);
@@ -231,7 +233,7 @@ impl Runs<'_> {
                 excluded.push(row);
             }
         }
-        (suspects, excluded)
+        (suspects, excluded, cut)
     }
 
     /// Returns the call sites of each step of a cycle, as files have them.

@@ -108,8 +108,9 @@ impl Lives {
         let last = creates[..before].last()?;
         let is_settled = last.end <= position;
         let has_ended = |create: &Entry| {
-            let mut joins = self.joins.get(&name_key).into_iter().flatten();
-            joins.any(|join| (create.number..last.number).contains(&join.number))
+            let joins = self.joins.get(&name_key).map_or(&[][..], Vec::as_slice);
+            let next = joins.partition_point(|join| join.number < create.number);
+            joins.get(next).is_some_and(|join| join.number < last.number)
         };
         // While a create goes on, the name may still be that of the thread before, unless that one was joined.
         let is_only = || before < 2 || has_ended(&creates[before - 2]);

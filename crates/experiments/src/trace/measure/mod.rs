@@ -26,12 +26,11 @@ use super::python_locks;
 use super::record::{Row, RowKind};
 use super::stuck::StuckThreads;
 use super::warnings::{
-    DamagedMemory, ExportCut, FoldedLocks, LateLockCalls, ManyLabels, NoLockCalls, NoSwitches, OutlivedProgram,
+    CyclesCut, DamagedMemory, ExportCut, FoldedLocks, LateLockCalls, ManyLabels, NoLockCalls, NoSwitches, OutlivedProgram,
     RecordingLowered, RestartedProcess, UnloadedProgram, WatchedScript, unnamed_code,
 };
 use super::watchpoint::Watch as WordWatch;
 use anyhow::Context;
-use blame::Lost;
 use blame::jvm::Machines;
 use blame::names::{Names, map_of, message, parse};
 use blame::namespace::own_number;
@@ -42,6 +41,7 @@ use blame::stacks::Stacks;
 use blame::switches::{Live, Switches};
 use blame::time::{Ticks, Time};
 use blame::waits::Waits;
+use blame::{AFTER_THE_END, Allowance, Lost};
 use cost::{PERIOD, Recording, Sums};
 use deadlocks::Hangs;
 use harness::{Observer, Session};
@@ -193,7 +193,7 @@ impl Begun {
         let inside = Inside {
             began: Instant::now(),
             program_sha256,
-            words: WordWatch::of_started(running.pid(), &plan.words),
+            words: WordWatch::of_started(running.pid(), &plan.words, &session.interruption),
             memory,
             time,
             switches,
@@ -210,6 +210,7 @@ impl Begun {
             Ok(switches) => (Some(switches), None),
             Err(error) => (None, Some(NoSwitches { reason: message(&error) })),
         };
+        let allowance = Allowance::of_run(session.interruption.shared_flag());
         let mut watch = Watch {
             plan,
             program_sha256: inside.program_sha256,
@@ -219,14 +220,14 @@ impl Begun {
             switches,
             time: inside.time,
             waits: Waits::with_room(room_for(&plan.exports)),
-            names: Names::default(),
+            names: Names::within(&allowance),
             maps: HashMap::new(),
             without_library: None,
             without_locks: HashMap::new(),
             without_locks_seen: 0,
             hangs: Hangs::default(),
             stuck: StuckThreads::new(plan.deadline),
-            stuck_stacks: Stacks::default(),
+            stuck_stacks: Stacks::within(&allowance),
             other_users: OtherUsers::default(),
             apart: HashSet::new(),
             profile,
@@ -470,9 +471,11 @@ impl Watch<'_> {
         self.hangs.note_new(self.memory.region(), &self.time, self.plan.deadline);
         let patience = self.plan.patience(self.session);
         if self.running.has_ended() {
-            return self.outliving.end(self.running.pid(), self.running.library(), patience);
+            self.outliving.end(self.running.pid(), self.running.library(), patience);
+        } else {
+            self.running.end(Some(self.memory.region()), patience, &self.session.interruption);
         }
-        self.running.end(Some(self.memory.region()), patience, &self.session.interruption);
+        self.names.allowance().end_within(AFTER_THE_END);
     }
 
     fn read(&mut self) {
@@ -732,6 +735,7 @@ impl Watch<'_> {
         let is_cut = !self.plan.exports.is_empty() && exported < waits;
         warnings.extend(is_cut.then(|| ExportCut { waits, exported }.into()));
         warnings.extend(unnamed_code(&self.names));
+        warnings.extend(built.cycles_cut.map(|reason| CyclesCut { reason: reason.to_string() }.into()));
         let without_room = after.labels.without_room_since(&before.labels);
         warnings.extend((without_room > 0).then(|| ManyLabels { requests: without_room }.into()));
         warnings.extend(no_symbols.map(Warning::from));

@@ -8,6 +8,7 @@
 
 use super::circles::{self, Edge};
 use super::lives::Lives;
+use blame::{Allowance, Exhausted};
 use interpose::{Edge as NotedEdge, Order as NotedOrder, Region};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -71,9 +72,11 @@ impl Cycle {
 
 /// Cycles of each kind that are named at most.
 const MOST_CYCLES: usize = 100;
-/// Pairs of orders that are compared in one cycle, and in all.
-const MOST_PAIRS: usize = 2_000_000;
-const MOST_PAIRS_OF_ALL: usize = 10_000_000;
+/// Edges that are looked at for circles; and orders that are compared, in all cycles and in one. A search that uses up
+/// what is left for one cycle leaves that cycle out.
+const MOST_STEPS: u64 = 10_000_000;
+const MOST_COMPARED: u64 = 10_000_000;
+const MOST_COMPARED_IN_ONE: u64 = 250_000;
 /// The longest cycle that is looked for where the shortest ones are excluded.
 const LONGEST_DETOUR: usize = 6;
 
@@ -81,7 +84,17 @@ const LONGEST_DETOUR: usize = 6;
 pub struct Orders {
     by_edge: HashMap<Edge, Vec<Order>>,
     lives: Lives,
-    pairs_left: usize,
+    /// The orders in which each lock is held.
+    after: HashMap<u32, Vec<(Edge, usize)>>,
+}
+
+/// The cycles of a run.
+#[derive(Debug)]
+pub struct Cycles {
+    /// Each once and as short as it can be: those that are possible, then those that are excluded.
+    pub found: Vec<Cycle>,
+    /// Why there can be others, if there can.
+    pub cut: Option<Exhausted>,
 }
 
 impl Orders {
@@ -110,44 +123,70 @@ impl Orders {
     fn new(mut by_edge: HashMap<Edge, Vec<Order>>, lives: Lives) -> Self {
         // The order of the memory is one of hashes.
         by_edge.values_mut().for_each(|orders| orders.sort_by_key(|order| (order.comer, order.position)));
-        Self { by_edge, lives, pairs_left: MOST_PAIRS_OF_ALL }
+        let mut after: HashMap<u32, Vec<(Edge, usize)>> = HashMap::new();
+        for (edge, orders) in &by_edge {
+            after.entry(edge.0).or_default().extend((0..orders.len()).map(|place| (*edge, place)));
+        }
+        after.values_mut().for_each(|orders| orders.sort_unstable());
+        Self { by_edge, lives, after }
     }
 
-    /// Returns the cycles, each once and as short as it can be: those that are possible, then those that are excluded.
-    pub fn cycles(&mut self) -> Vec<Cycle> {
+    /// Returns the cycles.
+    pub fn cycles(&self, run: &Allowance) -> Cycles {
         let mut edges: Vec<Edge> = self.by_edge.keys().copied().collect();
         edges.sort_unstable();
-        let (mut possible, mut excluded): (Vec<Cycle>, Vec<Cycle>) = Default::default();
+        let edges = circles::on_circles(&edges);
+        let (circles, searched) = circles::shortest(&edges, &run.part(MOST_STEPS));
+        let mut found = Found { possible: Vec::new(), excluded: Vec::new(), is_short: false };
+        let judged = self.judge_all(&edges, &circles, &run.part(MOST_COMPARED), &mut found);
+        let is_short = found.is_short.then_some(Exhausted::Steps);
+        found.excluded.truncate(MOST_CYCLES);
+        let cut = searched.err().or(judged.err()).or(is_short);
+        Cycles { found: found.possible.into_iter().chain(found.excluded).collect(), cut }
+    }
+
+    fn judge_all(
+        &self,
+        edges: &[Edge],
+        circles: &[Vec<Edge>],
+        compared: &Allowance,
+        found: &mut Found,
+    ) -> Result<(), Exhausted> {
         let (mut known, mut known_excluded): (HashSet<Edge>, HashSet<Edge>) = Default::default();
-        for circle in circles::shortest(&edges) {
+        for circle in circles {
+            compared.spend(1)?;
             // A longer way round by the same step against the order is the same mistake.
-            if circle.iter().any(|edge| known.contains(edge)) || possible.len() >= MOST_CYCLES {
+            if circle.iter().any(|edge| known.contains(edge)) || found.possible.len() >= MOST_CYCLES {
                 continue;
             }
             if circle.iter().all(|edge| known_excluded.contains(edge)) {
                 continue;
             }
-            let cycle = self.judge(&circle);
+            let Some(cycle) = self.judge(circle, compared)? else {
+                found.is_short = true;
+                continue;
+            };
             if cycle.is_possible() {
                 known.extend(circle);
-                possible.push(cycle);
+                found.possible.push(cycle);
             } else if circle.iter().all(|edge| !known_excluded.contains(edge)) {
                 known_excluded.extend(circle);
-                excluded.push(cycle);
+                found.excluded.push(cycle);
             }
         }
         // Another circle through the same locks may be possible where the shortest one is excluded.
-        for edge in circles::on_circles(&edges) {
-            if !known.contains(&edge)
-                && possible.len() < MOST_CYCLES
-                && let Some(orders) = self.detour(edge)
-            {
-                known.extend(orders.iter().map(|order| (order.held, order.taken)));
-                possible.push(Cycle { orders, reasons: Vec::new() });
+        for edge in edges {
+            if known.contains(edge) || found.possible.len() >= MOST_CYCLES {
+                continue;
             }
+            let mut search = Search { orders: self, ignored: None, left: MOST_COMPARED_IN_ONE, all: compared };
+            if let Some(orders) = search.detour(*edge)? {
+                known.extend(orders.iter().map(|order| (order.held, order.taken)));
+                found.possible.push(Cycle { orders, reasons: Vec::new() });
+            }
+            found.is_short |= search.left == 0;
         }
-        excluded.truncate(MOST_CYCLES);
-        possible.into_iter().chain(excluded).collect()
+        Ok(())
     }
 
     /// Returns the first different pairs of call sites of an edge.
@@ -163,67 +202,24 @@ impl Orders {
         sites
     }
 
-    fn judge(&mut self, circle: &[Edge]) -> Cycle {
-        if let Some(orders) = self.assignment(circle, None) {
-            return Cycle { orders, reasons: Vec::new() };
-        }
+    /// Returns the verdict on a circle; `None` if that takes too many steps.
+    fn judge(&self, circle: &[Edge], all: &Allowance) -> Result<Option<Cycle>, Exhausted> {
         // The one reason without which it would be possible, if there is one.
-        for ignored in [Reason::Gate(0), Reason::OneThread, Reason::JoinOrder, Reason::Readers(0), Reason::Timed(0)] {
-            if let Some(orders) = self.assignment(circle, Some(ignored)) {
-                let reasons = self.conflicts(&orders);
-                return Cycle { orders, reasons: reasons.into_iter().take(1).collect() };
+        let reasons = [Reason::Gate(0), Reason::OneThread, Reason::JoinOrder, Reason::Readers(0), Reason::Timed(0)];
+        for ignored in std::iter::once(None).chain(reasons.map(Some)) {
+            let mut search = Search { orders: self, ignored, left: MOST_COMPARED_IN_ONE, all };
+            if let Some(orders) = search.assignment(circle)? {
+                let mut reasons = if ignored.is_some() { self.conflicts(&orders) } else { Vec::new() };
+                reasons.truncate(1);
+                return Ok(Some(Cycle { orders, reasons }));
+            }
+            if search.left == 0 {
+                return Ok(None);
             }
         }
         let orders: Vec<Order> = circle.iter().map(|edge| self.by_edge[edge][0].clone()).collect();
         let reasons = self.conflicts(&orders);
-        Cycle { orders, reasons }
-    }
-
-    /// Returns an order of each edge that different threads can come to at the same time, apart from one reason.
-    fn assignment(&mut self, circle: &[Edge], ignored: Option<Reason>) -> Option<Vec<Order>> {
-        let mut left = MOST_PAIRS.min(self.pairs_left);
-        let before = left;
-        let mut chosen = Vec::new();
-        let is_found = self.extend(circle, ignored, &mut chosen, &mut left);
-        let found = is_found.then(|| chosen.into_iter().cloned().collect());
-        self.pairs_left -= before - left;
-        found
-    }
-
-    fn extend<'a>(
-        &'a self,
-        circle: &[Edge],
-        ignored: Option<Reason>,
-        chosen: &mut Vec<&'a Order>,
-        left: &mut usize,
-    ) -> bool {
-        let Some(edge) = circle.get(chosen.len()) else { return true };
-        for order in &self.by_edge[edge] {
-            let is_last = chosen.len() + 1 == circle.len();
-            if self.fits(chosen, order, is_last, ignored, left) {
-                chosen.push(order);
-                if self.extend(circle, ignored, chosen, left) {
-                    return true;
-                }
-                chosen.pop();
-            }
-        }
-        false
-    }
-
-    /// Returns whether an order can follow these in a cycle, which it closes if it is the last one.
-    fn fits(&self, chosen: &[&Order], order: &Order, is_last: bool, ignored: Option<Reason>, left: &mut usize) -> bool {
-        let is_ignored = |reason: Reason| ignored.is_some_and(|ignored| ignored.is_like(reason));
-        let is_free = |reason: Option<Reason>| reason.is_none_or(is_ignored);
-        // Orders that are not compared count as possible at the same time.
-        let mut may_compare = || {
-            *left = left.saturating_sub(1);
-            *left > 0
-        };
-        is_free(timed(order))
-            && is_free(chosen.last().and_then(|last| readers(last, order)))
-            && is_free(chosen.first().filter(|_| is_last).and_then(|first| readers(order, first)))
-            && chosen.iter().all(|one| !may_compare() || self.apart(one, order).into_iter().all(is_ignored))
+        Ok(Some(Cycle { orders, reasons }))
     }
 
     /// Returns the reasons why two orders cannot be taken at the same time.
@@ -255,49 +251,96 @@ impl Orders {
         }
         reasons
     }
+}
 
-    /// Returns a possible cycle that begins with this edge, be it not the shortest one.
-    fn detour(&mut self, edge: Edge) -> Option<Vec<Order>> {
-        let mut after: HashMap<u32, Vec<&Order>> = HashMap::new();
-        for orders in self.by_edge.values() {
-            orders.iter().for_each(|order| after.entry(order.held).or_default().push(order));
-        }
-        after.values_mut().for_each(|orders| orders.sort_by_key(|order| (order.taken, order.comer, order.position)));
-        let mut left = MOST_PAIRS.min(self.pairs_left) / 8;
-        let before = left;
-        let firsts = &self.by_edge[&edge];
-        let found = firsts.iter().find_map(|first| {
-            let is_free = timed(first).is_none();
-            let mut chosen = vec![first];
-            (is_free && self.lead_back(&after, &mut chosen, &mut left)).then_some(chosen)
-        });
-        let found = found.map(|chosen| chosen.into_iter().cloned().collect());
-        self.pairs_left -= before - left;
-        found
+/// The cycles so far.
+struct Found {
+    possible: Vec<Cycle>,
+    excluded: Vec<Cycle>,
+    /// Whether the search for one took too many steps.
+    is_short: bool,
+}
+
+/// A search for orders of different threads that can be taken at the same time.
+struct Search<'a> {
+    orders: &'a Orders,
+    /// A reason that does not count.
+    ignored: Option<Reason>,
+    /// Comparisons that are left for this cycle; 0 once there were too many.
+    left: u64,
+    all: &'a Allowance,
+}
+
+impl<'a> Search<'a> {
+    /// Returns an order of each edge of a circle.
+    fn assignment(&mut self, circle: &[Edge]) -> Result<Option<Vec<Order>>, Exhausted> {
+        let mut chosen = Vec::new();
+        let is_found = self.extend(circle, &mut chosen)?;
+        Ok(is_found.then(|| chosen.into_iter().cloned().collect()))
     }
 
-    fn lead_back<'a>(
-        &'a self,
-        after: &HashMap<u32, Vec<&'a Order>>,
-        chosen: &mut Vec<&'a Order>,
-        left: &mut usize,
-    ) -> bool {
+    fn extend(&mut self, circle: &[Edge], chosen: &mut Vec<&'a Order>) -> Result<bool, Exhausted> {
+        let Some(edge) = circle.get(chosen.len()) else { return Ok(true) };
+        for order in &self.orders.by_edge[edge] {
+            let is_last = chosen.len() + 1 == circle.len();
+            if self.fits(chosen, order, is_last)? {
+                chosen.push(order);
+                if self.extend(circle, chosen)? {
+                    return Ok(true);
+                }
+                chosen.pop();
+            }
+            if self.left == 0 {
+                break;
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns whether an order can follow these in a cycle, which it closes if it is the last one.
+    fn fits(&mut self, chosen: &[&Order], order: &Order, is_last: bool) -> Result<bool, Exhausted> {
+        let steps = 1 + chosen.len() as u64;
+        self.left = self.left.saturating_sub(steps);
+        self.all.spend(steps)?;
+        let is_ignored = |reason: Reason| self.ignored.is_some_and(|ignored| ignored.is_like(reason));
+        let is_free = |reason: Option<Reason>| reason.is_none_or(is_ignored);
+        Ok(self.left > 0
+            && is_free(timed(order))
+            && is_free(chosen.last().and_then(|last| readers(last, order)))
+            && is_free(chosen.first().filter(|_| is_last).and_then(|first| readers(order, first)))
+            && chosen.iter().all(|one| self.orders.apart(one, order).into_iter().all(is_ignored)))
+    }
+
+    /// Returns a possible cycle that begins with this edge, be it not the shortest one.
+    fn detour(&mut self, edge: Edge) -> Result<Option<Vec<Order>>, Exhausted> {
+        for first in &self.orders.by_edge[&edge] {
+            let mut chosen = vec![first];
+            if timed(first).is_none() && self.lead_back(&mut chosen)? {
+                return Ok(Some(chosen.into_iter().cloned().collect()));
+            }
+        }
+        Ok(None)
+    }
+
+    fn lead_back(&mut self, chosen: &mut Vec<&'a Order>) -> Result<bool, Exhausted> {
         let (first, last) = (chosen[0], chosen[chosen.len() - 1]);
-        for order in after.get(&last.taken).into_iter().flatten() {
+        for (edge, place) in self.orders.after.get(&last.taken).into_iter().flatten() {
+            let order = &self.orders.by_edge[edge][*place];
             let is_last = order.taken == first.held;
             let is_new = is_last || chosen.iter().all(|one| one.held != order.taken);
-            if *left <= 1 || !is_new || !is_last && chosen.len() + 1 >= LONGEST_DETOUR {
-                continue;
+            let is_short = is_last || chosen.len() + 1 < LONGEST_DETOUR;
+            if self.left == 0 {
+                break;
             }
-            if self.fits(chosen, order, is_last, None, left) {
+            if is_new && is_short && self.fits(chosen, order, is_last)? {
                 chosen.push(order);
-                if is_last || self.lead_back(after, chosen, left) {
-                    return true;
+                if is_last || self.lead_back(chosen)? {
+                    return Ok(true);
                 }
                 chosen.pop();
             }
         }
-        false
+        Ok(false)
     }
 }
 
@@ -355,7 +398,8 @@ mod tests {
     fn cycles(orders: &[Order]) -> Vec<(Vec<u32>, Vec<Reason>)> {
         let mut by_edge: HashMap<Edge, Vec<Order>> = HashMap::new();
         orders.iter().for_each(|order| by_edge.entry((order.held, order.taken)).or_default().push(order.clone()));
-        let cycles = Orders::new(by_edge, Lives::default()).cycles();
+        let Cycles { found: cycles, cut } = Orders::new(by_edge, Lives::default()).cycles(&Allowance::default());
+        assert_eq!(cut, None);
         // A cycle has no first lock.
         let locks = |cycle: &Cycle| {
             let mut locks: Vec<u32> = cycle.orders.iter().map(|order| order.held).collect();
@@ -419,5 +463,93 @@ mod tests {
     fn wait_with_an_end_is_no_deadlock() {
         let timed = Order { is_timed: true, ..order(1, 5, 6) };
         assert_eq!(cycles(&[timed, order(2, 6, 5)]), [(vec![5, 6], vec![Reason::Timed(6)])]);
+    }
+
+    /// All cycles of distinct locks that different threads can take at the same time, by trying each.
+    fn every_cycle(orders: &[Order]) -> Vec<Vec<&Order>> {
+        fn extend<'a>(orders: &'a [Order], chosen: &mut Vec<&'a Order>, all: &mut Vec<Vec<&'a Order>>) {
+            for order in orders {
+                let is_next = chosen.last().is_none_or(|last| last.taken == order.held);
+                let is_apart =
+                    |one: &&Order| one.comer != order.comer && gate(one, order).is_none() && one.held != order.held;
+                if !is_next || order.is_timed || !chosen.iter().all(is_apart) {
+                    continue;
+                }
+                chosen.push(order);
+                if order.taken == chosen[0].held {
+                    all.push(chosen.clone());
+                } else {
+                    extend(orders, chosen, all);
+                }
+                chosen.pop();
+            }
+        }
+        let mut all = Vec::new();
+        extend(orders, &mut Vec::new(), &mut all);
+        all
+    }
+
+    #[test]
+    fn edges_of_possible_cycles_are_those_that_trying_all_finds() {
+        let mut random = fastrand::Rng::with_seed(11);
+        for _ in 0..500 {
+            let locks = random.u32(2..7);
+            let mut orders: Vec<Order> = (0..random.u32(2..16))
+                .map(|_| order(random.u32(1..5), random.u32(..locks), random.u32(..locks)))
+                .filter(|order| order.held != order.taken)
+                .collect();
+            for order in &mut orders {
+                order.is_timed = random.u32(..8) == 0;
+                order.gates.extend((random.u32(..4) == 0).then_some((90 + random.u32(..2), false)));
+            }
+            let by_trying: HashSet<Edge> =
+                every_cycle(&orders).into_iter().flatten().map(|order| (order.held, order.taken)).collect();
+            let possible = cycles(&orders).into_iter().filter(|(_, reasons)| reasons.is_empty());
+            let found: HashSet<Edge> = possible
+                .flat_map(|(locks, _)| {
+                    let next = locks.iter().cycle().skip(1).copied();
+                    locks.iter().copied().zip(next).collect::<Vec<Edge>>()
+                })
+                .collect();
+            assert_eq!(found, by_trying, "{orders:?}");
+        }
+    }
+
+    /// Locks that are acquired in every order, as `comer` says.
+    fn dense(locks: u32, comer: impl Fn(u32) -> u32) -> Orders {
+        let mut by_edge: HashMap<Edge, Vec<Order>> = HashMap::new();
+        for (held, taken) in (0..locks).flat_map(|held| (0..locks).map(move |taken| (held, taken))) {
+            if held != taken {
+                by_edge.insert((held, taken), vec![order(comer(held), held, taken)]);
+            }
+        }
+        Orders::new(by_edge, Lives::default())
+    }
+
+    #[test]
+    fn orders_of_one_thread_need_as_many_steps_as_locks_for_each() {
+        for locks in [10, 40, 160] {
+            let run = Allowance::default();
+            let all = dense(locks, |_| 1);
+            let (edges, compared) =
+                (circles::on_circles(&all.by_edge.keys().copied().collect::<Vec<Edge>>()), run.part(u64::MAX));
+            let (circles, _) = circles::shortest(&edges, &run);
+            let mut found = Found { possible: Vec::new(), excluded: Vec::new(), is_short: false };
+            assert_eq!(all.judge_all(&edges, &circles, &compared, &mut found), Ok(()));
+            assert!(found.possible.is_empty() && !found.is_short);
+            let most = 8 * u64::from(locks) * edges.len() as u64;
+            assert!(run.spent().max(compared.spent()) <= most, "{} {} of {most}", run.spent(), compared.spent());
+        }
+    }
+
+    #[test]
+    fn analysis_without_steps_says_so_and_guesses_nothing() {
+        let all = dense(100, |held| held % 2);
+        let whole = all.cycles(&Allowance::default());
+        assert_eq!((whole.cut, whole.found.iter().filter(|cycle| cycle.is_possible()).count()), (None, MOST_CYCLES));
+        let run = Allowance::default();
+        run.end_within(std::time::Duration::ZERO);
+        let none = all.cycles(&run);
+        assert_eq!((none.cut, none.found.len()), (Some(Exhausted::Time), 0));
     }
 }

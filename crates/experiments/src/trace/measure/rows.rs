@@ -3,11 +3,12 @@
 use super::class::{Class, class_of};
 use super::cycles;
 use super::deadlocks::{Hang, Hangs, Stuck};
-use super::orders::Orders;
+use super::orders::{Cycles, Orders};
 use crate::trace::aggregate::{self, Sum, Window, shares, time_spikes};
 use crate::trace::labels;
 use crate::trace::python_locks::PythonPlace;
 use crate::trace::record::{Blocker, Cause, CycleVerdict, LabelLock, LongWait, Row, RowKind, Step};
+use blame::Exhausted;
 use blame::durations::Times;
 use blame::names::Names;
 use blame::places::{attributes, lock_at, lock_name, process_of, site_label, type_name};
@@ -49,6 +50,8 @@ pub struct Built {
     pub locks_left_out: u64,
     pub sites_left_out: u64,
     pub waits: Vec<NamedWait>,
+    /// Why cycles of locks can be missing, if they can.
+    pub cycles_cut: Option<Exhausted>,
 }
 
 /// Rows of each kind at most, and histograms: a record is to be read.
@@ -113,14 +116,15 @@ pub fn build(span: Span<'_>, names: &mut Names, waits: &Waits, hangs: &Hangs, ti
     };
     let (locks, slots, locks_left_out) = builder.locks();
     let (sites, _, sites_left_out) = builder.sites();
-    let cycles = cycles::grouped(region, builder.names, Orders::of(region).cycles());
+    let Cycles { found, cut } = Orders::of(region).cycles(builder.names.allowance());
+    let cycles = cycles::grouped(region, builder.names, found);
     let mut orders: Vec<Row> = cycles.iter().map(|group| cycles::row(region, builder.names, group)).collect();
     let hangs = of_hangs(region, builder.names, &hangs.found);
     mark_reached(&mut orders, &hangs);
     let labels: Vec<Row> = labels.into_iter().map(|group| builder.label(group)).collect();
     let kept = waits.kept.iter().map(|wait| builder.named(wait)).collect();
     let rows = locks.into_iter().chain(sites).chain(orders).chain(hangs).chain(labels).collect();
-    Built { rows, slots, locks_left_out, sites_left_out, waits: kept }
+    Built { rows, slots, locks_left_out, sites_left_out, waits: kept, cycles_cut: cut }
 }
 
 /// The pairs that caused waits, and for how long, by the pair that waited.

@@ -12,7 +12,8 @@ use blame::names::{Names, map_of, message, parse};
 use blame::sampling;
 use blame::time::Nanoseconds;
 use blame::watchpoints::{self, Cost, Follower, Limits, Schedule, Usage, Watchpoints, Word};
-use harness::UsageError;
+use blame::{AFTER_THE_END, Allowance, join_within};
+use harness::{Interrupted, Interruption, LOOK, UsageError};
 use instruments::clock::monotonic_raw_ns;
 use instruments::warning::{Warning, WarningKind};
 use serde::Serialize;
@@ -21,7 +22,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -56,35 +57,49 @@ impl Watch {
     ///
     /// # Errors
     /// A name is unknown, or the kernel refuses the watchpoints.
-    pub fn attach(pid: u32, request: &Request) -> anyhow::Result<Self> {
+    pub fn attach(pid: u32, request: &Request, interruption: &Interruption) -> anyhow::Result<Self> {
         let (ready, opened) = channel();
-        let watch = Self::begin(pid, request, Duration::ZERO, Some(ready));
+        let watch = Self::begin(pid, request, (Duration::ZERO, interruption), Some(ready));
         // A thread that has ended has closed the channel, and has the reason.
-        match (watch.work.is_some(), opened.recv()) {
+        let opened = loop {
+            match opened.recv_timeout(LOOK) {
+                Err(RecvTimeoutError::Timeout) if interruption.is_requested() => return Err(Interrupted.into()),
+                Err(RecvTimeoutError::Timeout) => {}
+                opened => break opened,
+            }
+        };
+        match (watch.work.is_some(), opened) {
             (true, Err(_)) => Err(watch.end().err().unwrap_or_else(|| anyhow!("--word: not watched"))),
             _ => Ok(watch),
         }
     }
 
     /// Watches words of a program that has just been started, once they are there.
-    pub fn of_started(pid: u32, request: &Request) -> Self {
-        Self::begin(pid, request, PATIENCE, None)
+    pub fn of_started(pid: u32, request: &Request, interruption: &Interruption) -> Self {
+        Self::begin(pid, request, (PATIENCE, interruption), None)
     }
 
-    fn begin(pid: u32, request: &Request, patience: Duration, ready: Option<Sender<()>>) -> Self {
+    fn begin(
+        pid: u32,
+        request: &Request,
+        (patience, interruption): (Duration, &Interruption),
+        ready: Option<Sender<()>>,
+    ) -> Self {
         if request.words.is_empty() {
             return Self { request: request.clone(), work: None };
         }
         let stop = Arc::new(AtomicBool::new(false));
         let (is_stopped, wanted) = (Arc::clone(&stop), request.clone());
-        let thread = std::thread::spawn(move || watch(pid, &wanted, patience, ready, &is_stopped));
+        let names = Names::within(&Allowance::of_run(interruption.shared_flag()));
+        let thread = std::thread::spawn(move || watch(pid, names, &wanted, patience, ready, &is_stopped));
         Self { request: request.clone(), work: Some((stop, thread)) }
     }
 
     fn end(mut self) -> anyhow::Result<Vec<Row>> {
         let Some((stop, thread)) = self.work.take() else { return Ok(Vec::new()) };
         stop.store(true, Relaxed);
-        thread.join().map_err(|_| anyhow!("--word: the watching thread panicked"))?
+        let ended = join_within(thread, AFTER_THE_END).ok_or_else(|| anyhow!("--word: the names took too long"))?;
+        ended.map_err(|_| anyhow!("--word: the watching thread panicked"))?
     }
 
     /// Ends the watching; returns the rows, or a warning: words of a program that contend started may have been
@@ -103,7 +118,7 @@ impl Drop for Watch {
         if let Some((stop, thread)) = self.work.take() {
             stop.store(true, Relaxed);
             // The measurement has failed for another reason.
-            let _ = thread.join();
+            let _ = join_within(thread, AFTER_THE_END);
         }
     }
 }
@@ -129,12 +144,12 @@ impl WarningKind for WordsUnwatched {
 
 fn watch(
     pid: u32,
+    mut names: Names,
     request: &Request,
     patience: Duration,
     ready: Option<Sender<()>>,
     stop: &AtomicBool,
 ) -> anyhow::Result<Vec<Row>> {
-    let mut names = Names::default();
     let words = find(&mut names, pid, &request.words, patience, stop)?;
     let cpus: Vec<usize> = instruments::cpus::online()?.iter().collect();
     let refused = |error: io::Error| refusal(&error, pid);
