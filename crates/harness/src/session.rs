@@ -252,10 +252,10 @@ impl Session {
         Self { seconds: Some(budget), until_signal: false, says_minutes: false, opened, ..self.clone() }
     }
 
-    /// Returns the time at which what still goes on is left alone, if the user has set the time of the run: a second
+    /// Returns the time at which what still goes on is left alone, if the user has set the time of the run: shortly
     /// after its end.
     pub fn last_moment(&self) -> Option<Instant> {
-        const OVERTIME: Duration = Duration::from_secs(1);
+        const OVERTIME: Duration = Duration::from_millis(1_500);
         self.opened.checked_add(self.seconds?.checked_add(OVERTIME)?)
     }
 

@@ -3,13 +3,13 @@
 //!
 //! All experiments use this loop, so that precise enough, out of time and interrupted mean the same everywhere:
 //!
-//! - the first round is complete if the user set no time; else cells that have not begun a second after its end are
+//! - the first round is complete if the user set no time; else cells that have not begun shortly after its end are
 //!   left out, apart from those that the others need; a further round begins only if one as long as the last still fits
 //!   the budget;
 //! - a cell ends when each of its values is as precise as wanted, or when it has had all its repetitions;
 //! - a cell with longer repetitions has fewer of them: no cell has a second one before the others have had as much
 //!   time;
-//! - a cell without a result when the time is up has a few repetitions more, within that second: on a busy CPU a short
+//! - a cell without a result when the time is up has a few repetitions more, until then: on a busy CPU a short
 //!   repetition can fail;
 //! - a signal ends the loop between two repetitions; a repetition that can be long checks for signals itself;
 //! - a repetition during which CPUs of the run were taken away is the last, and an error of that repetition does not

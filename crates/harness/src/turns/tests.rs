@@ -119,6 +119,25 @@ fn repetition_can_end_the_loop_and_failure_ends_its_cell() {
     assert_eq!(turns.ended, [EndedBy::Budget, EndedBy::Interrupted]);
 }
 
+#[test]
+fn cells_without_a_repetition_when_the_time_is_up_are_left_out() {
+    let session = session();
+    session.interruption.request_at(Instant::now()).unwrap();
+    let mut cells = [1.0, 2.0, 3.0].map(|width| Dummy { width, ..Dummy::default() });
+    let turns = take_turns(&mut cells, &rules(None), &session, &Progress::hidden(), |cell| {
+        cell.turns += 1;
+        while !session.interruption.is_requested() {
+            std::thread::yield_now();
+        }
+        Ok(ControlFlow::Continue(()))
+    });
+    let turns = turns.unwrap();
+    assert_eq!((turns.left_out.len(), turns.cells), (2, 3));
+    assert_eq!(turns.left_out().unwrap().code(), "left_out");
+    assert!(turns.ended.iter().all(|ended| *ended == EndedBy::Budget));
+    assert!(session.interruption.is_out_of_time() && !session.is_cut_short());
+}
+
 /// Runs a loop that loses a CPU: a cpuset that shrinks during a run takes the CPU from the thread that conducts it, as
 /// this thread does to itself here.
 fn run_that_loses_a_cpu(error: Option<&str>) -> Option<(anyhow::Result<Turns>, Session, CpuSet)> {

@@ -159,8 +159,12 @@ impl Spinners {
 impl Drop for Spinners {
     fn drop(&mut self) {
         self.orders.end.store(true, Ordering::Relaxed);
-        for spinner in self.spinners.drain(..) {
+        for spinner in &self.spinners {
+            // One that gets no CPU would not end while others use it.
+            spinner.clock.give_usual_share();
             spinner.thread.thread().unpark();
+        }
+        for spinner in self.spinners.drain(..) {
             // A spinner that panicked has ended as well.
             let _ = spinner.thread.join();
         }
@@ -222,13 +226,19 @@ impl Hand {
             let _ = reschedule_current_thread(Schedule::Fair { nice: 0, slice: Some(TURN) });
         }
         let before = allowed();
-        let ready = pin_current_thread(cpu).and_then(|()| reschedule_current_thread(schedule));
+        // A thread that lowers itself needs no privilege, and may then not run for long.
+        let is_late = schedule == Schedule::Idle;
+        let lowered = || if is_late { Ok(()) } else { reschedule_current_thread(schedule) };
+        let ready = pin_current_thread(cpu).and_then(|()| lowered());
         let failed = ready.is_err();
         let _ = sender.send(ready.map(|()| ThreadClock::of_current_thread()));
         if failed {
             return;
         }
         let _ended = UsualShare(before.ok());
+        if is_late && reschedule_current_thread(schedule).is_err() {
+            return;
+        }
         let realtime = matches!(schedule, Schedule::Fifo { .. } | Schedule::RoundRobin { .. });
         while !self.orders.end.load(Ordering::Relaxed) {
             if !self.wanted() {

@@ -19,6 +19,13 @@ const EXACT: u32 = 2;
 const OF_A_THREAD: u32 = 4;
 
 impl ThreadClock {
+    /// Lets the thread run as any other from now on, if that is permitted.
+    pub fn give_usual_share(self) {
+        let parameters = libc::sched_param { sched_priority: 0 };
+        // SAFETY: the kernel reads the structure behind the pointer, which lives during the call.
+        let _ = unsafe { libc::sched_setscheduler(self.thread as i32, libc::SCHED_OTHER, &raw const parameters) };
+    }
+
     /// Returns the clock of the calling thread.
     pub fn of_current_thread() -> Self {
         Self { thread: rustix::thread::gettid().as_raw_nonzero().get() as u32 }

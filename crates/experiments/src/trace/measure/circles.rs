@@ -35,13 +35,13 @@ fn by_held(edges: &[Edge]) -> HashMap<u32, Vec<Edge>> {
 /// Returns the edges that are on a circle: those within a strongly connected component (Tarjan, "Depth-first search and
 /// linear graph algorithms", SIAM J. Comput. 1972), without recursion.
 pub fn on_circles(edges: &[Edge]) -> Vec<Edge> {
-    let after = by_held(edges);
-    let component = components(edges, &after);
+    let component = components(edges);
     edges.iter().filter(|edge| component[&edge.0] == component[&edge.1]).copied().collect()
 }
 
 /// Returns the number of each lock's component.
-fn components(edges: &[Edge], after: &HashMap<u32, Vec<Edge>>) -> HashMap<u32, usize> {
+pub fn components(edges: &[Edge]) -> HashMap<u32, usize> {
+    let after = by_held(edges);
     let (mut component, mut low): (HashMap<u32, usize>, HashMap<u32, usize>) = Default::default();
     let (mut open, mut number) = (Vec::new(), 0);
     for root in edges.iter().flat_map(|edge| [edge.0, edge.1]) {

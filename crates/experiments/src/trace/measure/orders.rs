@@ -74,9 +74,9 @@ impl Cycle {
 const MOST_CYCLES: usize = 100;
 /// Edges that are looked at for circles; and orders that are compared, in all cycles and in one. A search that uses up
 /// what is left for one cycle leaves that cycle out.
-const MOST_STEPS: u64 = 10_000_000;
-const MOST_COMPARED: u64 = 10_000_000;
-const MOST_COMPARED_IN_ONE: u64 = 250_000;
+const MOST_STEPS: u64 = 2_000_000;
+const MOST_COMPARED: u64 = 1_000_000;
+const MOST_COMPARED_IN_ONE: u64 = 100_000;
 /// The longest cycle that is looked for where the shortest ones are excluded.
 const LONGEST_DETOUR: usize = 6;
 
@@ -133,6 +133,9 @@ impl Orders {
 
     /// Returns the cycles.
     pub fn cycles(&self, run: &Allowance) -> Cycles {
+        if let Err(exhausted) = run.check() {
+            return Cycles { found: Vec::new(), cut: Some(exhausted) };
+        }
         let mut edges: Vec<Edge> = self.by_edge.keys().copied().collect();
         edges.sort_unstable();
         let edges = circles::on_circles(&edges);
@@ -175,8 +178,17 @@ impl Orders {
             }
         }
         // Another circle through the same locks may be possible where the shortest one is excluded.
+        let component = circles::components(edges);
+        let mut members: HashMap<usize, Vec<&Order>> = HashMap::new();
         for edge in edges {
-            if known.contains(edge) || found.possible.len() >= MOST_CYCLES {
+            members.entry(component[&edge.0]).or_default().extend(&self.by_edge[edge]);
+        }
+        let mut can_meet: HashMap<usize, bool> = HashMap::new();
+        for (number, orders) in &members {
+            can_meet.insert(*number, self.can_meet(orders, compared)?);
+        }
+        for edge in edges {
+            if known.contains(edge) || found.possible.len() >= MOST_CYCLES || !can_meet[&component[&edge.0]] {
                 continue;
             }
             let mut search = Search { orders: self, ignored: None, left: MOST_COMPARED_IN_ONE, all: compared };
@@ -200,6 +212,34 @@ impl Orders {
             }
         }
         sites
+    }
+
+    /// Returns whether any two of these orders can be taken at the same time, as far as all of them have a gate, or their
+    /// threads exclude it: then no circle of them has to be looked for.
+    fn can_meet(&self, orders: &[&Order], compared: &Allowance) -> Result<bool, Exhausted> {
+        /// Threads at different times that are compared with each other.
+        const MOST_MOMENTS: usize = 100;
+        compared.spend(orders.len() as u64)?;
+        if orders.iter().any(|order| order.is_unknown) {
+            return Ok(true);
+        }
+        let gates =
+            |order: &Order| order.gates.iter().filter(|(_, is_shared)| !is_shared).map(|(lock, _)| *lock).collect();
+        let mut common: HashSet<u32> = orders.first().map(|first| gates(first)).unwrap_or_default();
+        orders.iter().for_each(|order| common.retain(|lock| order.gates.contains(&(*lock, false))));
+        if !common.is_empty() {
+            return Ok(false);
+        }
+        let moments: HashSet<(u32, u32)> = orders.iter().map(|order| (order.comer, order.position)).collect();
+        if moments.len() > MOST_MOMENTS {
+            return Ok(true);
+        }
+        let moments: Vec<(u32, u32)> = moments.into_iter().collect();
+        compared.spend((moments.len() * moments.len()) as u64)?;
+        let are_apart = |one: (u32, u32), other: (u32, u32)| {
+            one.0 == other.0 || self.lives.is_before(one, other) || self.lives.is_before(other, one)
+        };
+        Ok(moments.iter().any(|one| moments.iter().any(|other| !are_apart(*one, *other))))
     }
 
     /// Returns the verdict on a circle; `None` if that takes too many steps.
