@@ -765,7 +765,7 @@ mod tests {
         let whole = rustc_demangle::try_demangle(&bomb("f")).map(|name| name.to_string().len());
         assert!(whole.is_ok_and(|length| length > 100_000), "it is a bomb");
         let image = with_names(&[bomb("f"), "_RNvC1a4lock".to_owned()], 100_000);
-        for _ in 0..1_000 {
+        for _ in 0..3 {
             assert_eq!(image.symbols_named("no such name"), []);
             assert_eq!(image.symbols_named("a::lock").len(), 100_000);
         }
