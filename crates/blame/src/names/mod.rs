@@ -10,8 +10,8 @@ mod members;
 #[cfg(test)]
 pub(crate) mod mutants;
 
-pub(crate) use elf::Symbol;
 pub use demangled::demangled;
+pub(crate) use elf::Symbol;
 pub use elf::{Elf, hex};
 pub use file::{Mapping, Refusal, code_of, is_c_library, map_of, message, open_mapped, open_regular, parse};
 pub use files::{Key, PATIENCE};

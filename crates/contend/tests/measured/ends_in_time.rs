@@ -27,7 +27,7 @@ const RUNS: &[(&str, &[&str])] = &[
         ],
     ),
     ("noise", &["", "--remedies", "--competitors 64", "--samples 100000000", "--wake 1ms,10ms"]),
-    ("load", &["--grinders 64"]),
+    ("load", &["", "--grinders 4"]),
     ("ring", &["", "--threads 10000", "--large 10000000"]),
     ("core", &[""]),
     ("trace", &["-- sleep 60", "--confirm -- sleep 60"]),

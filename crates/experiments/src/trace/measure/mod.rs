@@ -26,8 +26,8 @@ use super::python_locks;
 use super::record::{Row, RowKind};
 use super::stuck::StuckThreads;
 use super::warnings::{
-    CyclesCut, DamagedMemory, ExportCut, FoldedLocks, LateLockCalls, ManyLabels, NoLockCalls, NoSwitches, OutlivedProgram,
-    RecordingLowered, RestartedProcess, UnloadedProgram, WatchedScript, unnamed_code,
+    CyclesCut, DamagedMemory, ExportCut, FoldedLocks, LateLockCalls, ManyLabels, NoLockCalls, NoSwitches,
+    OutlivedProgram, RecordingLowered, RestartedProcess, UnloadedProgram, WatchedScript, unnamed_code,
 };
 use super::watchpoint::Watch as WordWatch;
 use anyhow::Context;
