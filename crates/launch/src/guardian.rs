@@ -5,7 +5,7 @@
 //! their own, such as a server in the background. It is forked from a process that may have had threads, and makes
 //! system calls only.
 
-use crate::process::Usage;
+use crate::usage::Usage;
 use rustix::fs::RawDir;
 use std::io;
 use std::mem::MaybeUninit;

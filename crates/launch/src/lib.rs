@@ -14,12 +14,14 @@ mod program;
 mod proposal;
 mod scene;
 mod traced;
+mod usage;
 
 pub use client::Client;
 pub use flags::{ComparisonFlags, LaunchFlags, Limit, Metric, PATIENCE, ProgramFlags, RunFlags};
 pub use plan::{FEWEST_RUNS, Plan, is_within, not_judged, preload, ratio, spread, unsteady};
-pub use process::{Failed, FinishedRun, Pause, Usage};
+pub use process::{Failed, FinishedRun, Pause};
 pub use program::{CommandLine, Program, executable};
 pub use proposal::{Proposal, RateNotCompared};
 pub use scene::{Scene, Variables};
 pub use traced::{Traced, TracedLock};
+pub use usage::Usage;
