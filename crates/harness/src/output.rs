@@ -134,6 +134,15 @@ impl OutputFile {
         Ok(Self { path: path.to_owned(), destination })
     }
 
+    /// Gives a file that is replaced another mode than that of the one before it.
+    #[must_use]
+    pub fn with_mode(mut self, new: u32) -> Self {
+        if let Destination::Replaced(_, mode) = &mut self.destination {
+            *mode = new;
+        }
+        self
+    }
+
     /// Opens a file that is replaced again and again.
     ///
     /// # Errors

@@ -279,16 +279,16 @@ impl Guard {
 
     /// Returns whether a child is in the program's group.
     fn has_members(&self) -> bool {
-        self.group != 0 && is_told(libc::P_PGID, self.group)
+        self.group != 0 && has_child(libc::P_PGID, self.group)
     }
 }
 
 fn has_children() -> bool {
-    is_told(libc::P_ALL, 0)
+    has_child(libc::P_ALL, 0)
 }
 
 /// Returns whether there is such a child, whether it has ended or not.
-fn is_told(kind: libc::idtype_t, of: libc::pid_t) -> bool {
+fn has_child(kind: libc::idtype_t, of: libc::pid_t) -> bool {
     let mut ended = MaybeUninit::<libc::siginfo_t>::zeroed();
     let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
     // SAFETY: the pointer is to room for what the call writes.

@@ -50,22 +50,14 @@ impl Experiment for Swap {
     }
 }
 
-/// Writes the library to the path that the user names; returns the message about it.
+/// Writes the library to the path that the user names; returns the message about it. Programs that have loaded the one
+/// before it keep that.
 fn write_library(path: &std::path::Path) -> anyhow::Result<String> {
     use anyhow::Context;
-    use blame::names::message;
-    use std::io::Seek;
-    use std::os::unix::fs::PermissionsExt;
 
-    let (mut library, _) = exchange::library().context("--swap-library")?;
-    library.rewind()?;
-    let refused = |error: std::io::Error| {
-        anyhow::anyhow!("--swap-library {}: cannot write the file: {}", path.display(), message(&error))
-    };
-    let mut file = std::fs::File::create(path).map_err(refused)?;
-    std::io::copy(&mut library, &mut file).map_err(refused)?;
+    exchange::library().context("--swap-library")?;
     // Programs of other users may load it, as any library.
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755))?;
+    harness::output::OutputFile::open("--swap-library", path)?.with_mode(0o755).write(exchange::LIBRARY)?;
     let path = path.display();
     Ok(format!("{path}: {} bytes; LD_PRELOAD={path} ./program\n", exchange::LIBRARY.len()))
 }
