@@ -39,6 +39,7 @@ use harness::{Observer, Session, UsageError};
 use instruments::clock::{monotonic_raw_ns, thread_cpu_ns};
 use instruments::warning::Warning;
 use rows::Builder;
+use rustix::process::Signal;
 use std::collections::{HashMap, HashSet};
 use std::fs::{read_to_string, write};
 use std::hash::{BuildHasher, RandomState};
@@ -424,7 +425,7 @@ impl Watch {
     fn end_child(&mut self, patience: Duration, session: &Session) {
         let Some(child) = &mut self.child else { return };
         child.end(None, patience, &session.interruption);
-        for (signal, patience) in [(libc::SIGTERM, patience), (libc::SIGKILL, Duration::from_secs(1))] {
+        for (signal, patience) in [(Signal::TERM, patience), (Signal::KILL, Duration::from_secs(1))] {
             let until = Instant::now() + patience;
             let mut requested = HashSet::new();
             loop {

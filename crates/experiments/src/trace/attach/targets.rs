@@ -2,11 +2,13 @@
 //! the processes that a service manager starts in their place.
 
 use super::containers::{Group, is_managed};
+use crate::trace::measure::signal_if;
 use crate::trace::warnings::{Process, by_user};
 use blame::names::message;
 use blame::sampling;
 use harness::UsageError;
 use rustix::param::clock_ticks_per_second;
+use rustix::process::Signal;
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::HashSet;
 use std::fs::{File, read_dir, read_link, read_to_string};
@@ -99,10 +101,9 @@ impl Target {
         started(self.pid).is_some_and(|started| started == self.started)
     }
 
-    /// Sends it a signal.
-    pub fn signal(&self, signal: i32) {
-        // SAFETY: the call takes no pointers.
-        unsafe { libc::kill(self.pid as i32, signal) };
+    /// Sends it a signal, if it runs still.
+    pub fn signal(&self, signal: Signal) {
+        signal_if(self.pid, signal, || self.is_alive());
     }
 
     fn named(&self) -> Process {

@@ -14,7 +14,7 @@ mod rows;
 pub use rows::NamedWait;
 
 use self::processes::Supervisor;
-pub use self::processes::{OtherUsers, Outliving, has_library};
+pub use self::processes::{OtherUsers, Outliving, has_library, signal_if};
 use super::aggregate::{Longest, Snapshot as Counts, Totals, Window};
 use super::busy_cpus::BusyCpus;
 use super::diagnosis::{Diagnosis, Evidence};
@@ -831,6 +831,11 @@ fn has_memory(map: &[u8], inode: u64) -> bool {
 /// Returns whether a file in memory is in a map.
 pub fn has_file(map: &[u8], inode: u64, path: &str) -> bool {
     parse(map).iter().any(|piece| piece.file.inode == inode && piece.path.starts_with(path))
+}
+
+/// Returns whether a process has the library with this inode.
+fn has_library_file(pid: u32, inode: u64) -> bool {
+    map_of(pid).is_some_and(|map| has_file(&map, inode, "/memfd:contend-interpose"))
 }
 
 /// Returns the threads that use locks, without those of the processes in other PID namespaces: they noted their numbers

@@ -16,7 +16,7 @@ use instruments::warning::Warning;
 use interpose::{Memory, PLACE, Region};
 use launch::preload;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::fs::{File, read_dir, read_link, read_to_string};
@@ -133,8 +133,11 @@ impl Running {
             self.wait(Duration::from_secs(5));
         }
         if is_stubborn || self.exit_signal().is_some() {
-            let watched = region.map(|region| descendants(region, self.child.id())).unwrap_or_default();
-            watched.into_iter().for_each(|pid| kill(pid, libc::SIGKILL));
+            if let (Some(region), Some(library)) = (region, self.library()) {
+                for pid in descendants(region, self.child.id(), library) {
+                    signal_if(pid, Signal::KILL, || super::has_library_file(pid, library));
+                }
+            }
         }
     }
 
@@ -168,10 +171,24 @@ fn kill(pid: u32, signal: i32) {
     unsafe { libc::kill(pid as i32, signal) };
 }
 
-/// Returns the watched processes that are alive: their numbers have not passed to others, since they have the library.
-fn descendants(region: &Region, child: u32) -> Vec<u32> {
+/// Sends a signal to a process that is the expected one while it is held, so that none goes to a later process with its
+/// number.
+pub fn signal_if(pid: u32, signal: Signal, is_expected: impl FnOnce() -> bool) {
+    let handle = Pid::from_raw(pid as i32).map(|pid| pidfd_open(pid, PidfdFlags::empty()));
+    if is_expected() {
+        match handle {
+            Some(Ok(handle)) => drop(pidfd_send_signal(handle, signal)),
+            Some(Err(rustix::io::Errno::NOSYS)) => kill(pid, signal.as_raw()),
+            _ => {}
+        }
+    }
+}
+
+/// Returns the watched processes that are alive. The program can write any number into the memory, so each must have the
+/// library of this trace.
+fn descendants(region: &Region, child: u32, library: u64) -> Vec<u32> {
     let pids = region.processes().map(|process| process.pid.load(Acquire)).filter(|&pid| pid != child);
-    pids.filter(|pid| has_library(*pid)).collect()
+    pids.filter(|pid| super::has_library_file(*pid, library)).collect()
 }
 
 /// The processes of the program that go on after it has ended: a daemon, or children that nothing waits for.
@@ -234,7 +251,7 @@ impl Outliving {
     /// Requests their end, and ends those that do not end. Processes that they start in the meantime are found by
     /// further looks, until none runs or the time is over.
     pub fn end(&mut self, program: u32, library: Option<u64>, patience: Duration) {
-        for (signal, patience) in [(libc::SIGTERM, patience), (libc::SIGKILL, AFTER_KILL)] {
+        for (signal, patience) in [(Signal::TERM, patience), (Signal::KILL, AFTER_KILL)] {
             let until = Instant::now() + patience;
             let mut requested = HashSet::new();
             loop {
@@ -242,7 +259,9 @@ impl Outliving {
                 if self.alive.is_empty() {
                     return;
                 }
-                self.alive().filter(|pid| requested.insert(*pid)).for_each(|pid| kill(pid, signal));
+                for pid in self.alive().filter(|pid| requested.insert(*pid)) {
+                    signal_if(pid, signal, || library.is_some_and(|library| super::has_library_file(pid, library)));
+                }
                 let next = Instant::now() + OUTLIVING_PERIOD;
                 while self.alive().any(runs) && Instant::now() < next.min(until) {
                     std::thread::sleep(LOOK);
@@ -266,7 +285,6 @@ impl Outliving {
 /// A daemon's parent can fork after the list of processes was read, and end before it is looked at: then neither is found.
 /// So the list is read again if a process has ended in the meantime: a few times, since a machine can fork without pause.
 fn with_library(library: u64, program: u32) -> Vec<Process> {
-    const FILE: &str = "/memfd:contend-interpose";
     const MOST_SCANS: usize = 5;
     // A process that is older than contend is not the program's.
     let own = started(std::process::id()).unwrap_or(0);
@@ -279,7 +297,7 @@ fn with_library(library: u64, program: u32) -> Vec<Process> {
             if ended.contains(&pid) || started(pid).is_some_and(|began| began < own) {
                 continue;
             }
-            let is_its = has_library(pid) && super::map_of(pid).is_some_and(|map| super::has_file(&map, library, FILE));
+            let is_its = has_library(pid) && super::has_library_file(pid, library);
             if is_zombie(pid) {
                 ended.insert(pid);
             } else if is_its {
