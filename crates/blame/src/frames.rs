@@ -275,9 +275,13 @@ fn is_of_library(path: &str, source: &str) -> bool {
         || LIBRARY_SOURCES.iter().any(|directory| source.contains(directory))
 }
 
-/// Returns whether the locks of a file are those of a language's runtime, and none of the program's own.
-pub fn is_language_runtime(file: &str) -> bool {
-    file == "libjvm.so" || is_interpreter(file)
+/// Returns whether the locks of the file at this path are those of a language's runtime, and none of the program's own. A Java
+/// virtual machine has further libraries next to its own.
+pub fn is_language_runtime(path: &str) -> bool {
+    let path = std::path::Path::new(path);
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let is_beside_machine = || path.parent().is_some_and(|folder| folder.join("server/libjvm.so").exists());
+    name == "libjvm.so" || is_interpreter(name) || path.is_absolute() && is_beside_machine()
 }
 
 /// Returns the kind of a wait in HotSpot. Its service threads wait for work at semaphores and monitors, and its threads

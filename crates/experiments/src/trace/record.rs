@@ -78,8 +78,8 @@ pub struct Row {
     /// The lock's name: its symbol if it is a global variable, else the first of its call sites in the code.
     pub lock: String,
     pub address: String,
-    /// The file with the code that names it by its first call site: a runtime's, such as `libjvm.so`, where the lock is none of
-    /// the program's own.
+    /// The path of the file with the code that names it by its first call site: a runtime's, such as `libjvm.so`, where the
+    /// lock is none of the program's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// `mutex`, `rwlock`, `spin`, `cond`, `sem`, `barrier`; `join` of a thread, `park`, the C library's `allocator`,

@@ -331,7 +331,7 @@ impl Builder<'_> {
         let (time, sum) = (self.time, &Sum::of(self.region, self.window, &group.pairs));
         let first_use = || (lock.process.load(Relaxed), lock.first_site.load(Relaxed));
         let (process, site) = group.site.unwrap_or_else(first_use);
-        let file = self.names.file(process, site);
+        let file = self.names.in_file(process, site).map(|(path, _)| path.display().to_string());
         let site = self.names.site(process, site);
         let of_lock = group.site.is_none();
         let python = self.python.get(&group.lock);
