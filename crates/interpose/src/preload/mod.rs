@@ -4,9 +4,9 @@
 //! ([`record`]). The C library's functions are found behind it ([`next`]). A thread finds its place in the memory by a
 //! separate word ([`thread_word`]); a forked process is recognised by a page that the kernel empties ([`local`]).
 //!
-//! On a lock's way nothing allocates, locks or formats, and there is no system call except in a thread's first call
-//! (its number), in a process's first (the memory, its map) and, where the CPU's counter is not to be trusted, for the
-//! time.
+//! On a lock's way nothing allocates, locks or formats, and there is no system call except in a process's first call
+//! (the memory, its map), in a thread's first use of a lock that processes share, and, where the CPU's counter is not to
+//! be trusted, for the time. There is none once the program has forbidden itself system calls ([`local::confine`]).
 //!
 //! A thread that is cancelled while it waits leaves through these functions, which have nothing to clean up: there are
 //! no destructors in them, and their tables say where each caller is.
