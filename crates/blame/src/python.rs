@@ -8,9 +8,10 @@
 //!
 //! Functions have no addresses in the code of the process, so a path has the numbers that [`Python::frames`] gives them.
 
+use crate::allowance::Allowance;
 use crate::exported::addresses;
 use crate::memory::{read, u64_at};
-use crate::names::{Mapping, PATIENCE, Site, patiently, short};
+use crate::names::{Mapping, PATIENCE, Site, short};
 use crate::namespace::OwnNumbers;
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -192,7 +193,8 @@ impl Python {
         let find = |first: &Mapping| {
             let layout = LAYOUTS.iter().find(|layout| Some(layout.minor) == version(first))?;
             let pieces: Vec<Mapping> = mappings.iter().filter(|piece| piece.file == first.file).cloned().collect();
-            let [runtime] = patiently(PATIENCE, move || addresses(process, &pieces, ["_PyRuntime"]))?;
+            let read = move |_: &Allowance| addresses(process, &pieces, ["_PyRuntime"]);
+            let [runtime] = Allowance::default().patiently(PATIENCE, read).ok()?;
             Some((runtime?, layout))
         };
         (!candidates.is_empty()).then(|| Self {

@@ -173,7 +173,9 @@ impl OutputFile {
 }
 
 /// The mode of a new file is the same as in a shell's redirection.
-const MODE: u32 = 0o666;
+pub const MODE: u32 = 0o666;
+/// The mode of a file that only its owner may read.
+pub const PRIVATE: u32 = 0o600;
 
 fn open_destination(path: &Path) -> io::Result<Destination> {
     let place = match Place::of(path)? {
@@ -220,13 +222,13 @@ impl OutputFolder {
         Ok(Self { place })
     }
 
-    /// Creates a file, which appears whole; `None` if the name is in use.
+    /// Creates a file with this mode, which appears whole; `None` if the name is in use.
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn create(&self, name: &str, content: &[u8]) -> io::Result<Option<Created>> {
+    pub fn create(&self, name: &str, mode: u32, content: &[u8]) -> io::Result<Option<Created>> {
         let place = self.place.sibling(name)?;
-        let draft = Draft::beside(&place, MODE, content)?;
+        let draft = Draft::beside(&place, mode, content)?;
         let identity = draft.identity()?;
         Ok(draft.persist_new(&place)?.then(|| Created { name: name.to_owned(), identity }))
     }

@@ -1,7 +1,7 @@
 //! The certificates of both sides: created or read, identified by their fingerprints, and trusted or not.
 
 use anyhow::{Context, bail, ensure};
-use harness::output::draft_beside;
+use harness::output::{OutputFolder, PRIVATE};
 use rcgen::{CertificateParams, DnType, KeyPair, date_time_ymd};
 use ring::digest::{SHA256, digest};
 use rustls::CertificateError::{Expired, ExpiredContext, NotValidYet, NotValidYetContext};
@@ -13,7 +13,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme, client};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::str::FromStr;
@@ -86,18 +86,14 @@ fn make(file: &Path, names: &[String]) -> anyhow::Result<()> {
     params.not_after = date_time_ymd(this_year + YEARS, 1, 1);
     let key = KeyPair::generate()?;
     let certificate = params.self_signed(&key)?;
-    if let Some(folder) = file.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    // The file is private from the first moment, and visible only when it is complete.
-    let mut draft = draft_beside(file, 0o600)?;
-    draft.write_all((key.serialize_pem() + &certificate.pem()).as_bytes())?;
-    draft.as_file().sync_all()?;
-    match draft.persist_noclobber(file) {
-        // Another server created one at the same moment, which is used.
-        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        made => Ok(made.map(drop)?),
-    }
+    let name = file.file_name().and_then(|name| name.to_str()).context("not the name of a file")?;
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    // The file is private from the first moment, and visible only when it is complete. Where another server created one
+    // at the same moment, that is used.
+    let text = key.serialize_pem() + &certificate.pem();
+    OutputFolder::open(folder)?.create(name, PRIVATE, text.as_bytes())?;
+    Ok(())
 }
 
 /// Checks that it is neither expired nor not valid yet.

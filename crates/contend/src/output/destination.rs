@@ -4,9 +4,9 @@ use super::csv;
 use super::markdown;
 use super::store::{Refused, Store, Stored};
 use super::warnings::{self, Printed};
-use anyhow::{Context, anyhow, bail, ensure};
+use anyhow::{Context, bail, ensure};
 use archive::NotKept;
-use harness::output::{Created, OutputFile, OutputFolder, eprint_line, json_line, print, print_document, print_json};
+use harness::output::{Created, MODE, OutputFile, OutputFolder, eprint_line, json_line, print, print_document, print_json};
 use harness::{AnyRecord, Format, Outcome, SharedFlags, THIS_RECORD, UsageError};
 use instruments::warning::{Warning, WarningKind};
 use serde::Serialize;
@@ -429,7 +429,7 @@ impl Folder {
         let shown = |name: &str| self.path.join(name).display().to_string();
         let created = loop {
             let name = format!("{}-{:06}.{}", prefix(&self.begin, written.others), written.count, self.extension);
-            let created = self.folder.create(&name, content.as_bytes());
+            let created = self.folder.create(&name, MODE, content.as_bytes());
             match created.with_context(|| format!("{}: cannot write the file", shown(&name)))? {
                 Some(created) => break created,
                 // A run that began in the same minute has the name.

@@ -8,8 +8,9 @@ use super::plan::Parameters;
 use super::record::Row;
 use super::warnings::ExportCut;
 use blame::golang::{Event, Follower, Probes, Program, StackNumber, Unfit, Waits, is_go};
-use blame::names::{Names, PATIENCE, map_of, message, patiently};
+use blame::names::{Names, PATIENCE, map_of, message};
 use blame::watchpoints::{Limits, Schedule};
+use blame::{AFTER_THE_END, Allowance};
 use harness::Observer;
 use instruments::clock::{monotonic_raw_ns, thread_cpu_ns};
 use instruments::warning::{Warning, WarningKind};
@@ -110,7 +111,7 @@ impl<'a> Goroutines<'a> {
     /// Ends it, and adds the waits to the last record.
     pub fn finish(self, measured: &mut Measured) {
         self.watches.iter().for_each(Watch::stop);
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + AFTER_THE_END;
         self.watches.into_iter().for_each(|watch| watch.finish(measured, until));
     }
 
@@ -186,7 +187,7 @@ impl Observer<Piece> for Goroutines<'_> {
 
 impl Watch {
     fn begin(pid: u32, ready: Option<Sender<()>>, room: usize) -> Self {
-        if patiently(PATIENCE, move || is_go(pid)) != Some(true) {
+        if Allowance::default().patiently(PATIENCE, move |_| is_go(pid)) != Ok(true) {
             return Self { pid, work: None };
         }
         let (stop, names) = (AtomicBool::new(false), Mutex::new(Names::default()));
@@ -393,13 +394,13 @@ fn find(pid: u32) -> Result<Option<Program>, UnseenGoroutines> {
     const TRIES: usize = 3;
     let mut tries = 1;
     loop {
-        match patiently(PATIENCE, move || Program::find(pid)) {
-            None => return Err(unseen("its file cannot be read in time")),
-            Some(Err(_)) if tries < TRIES => {
+        match Allowance::default().patiently(PATIENCE, move |_| Program::find(pid)) {
+            Err(_) => return Err(unseen("its file cannot be read in time")),
+            Ok(Err(_)) if tries < TRIES => {
                 tries += 1;
                 std::thread::sleep(TICK);
             }
-            Some(found) => return Ok(found?),
+            Ok(found) => return Ok(found?),
         }
     }
 }
