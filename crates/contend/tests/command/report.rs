@@ -8,8 +8,9 @@ use tempfile::TempDir;
 
 /// Returns a record of each kind of page.
 pub fn records() -> Vec<(&'static str, Value)> {
-    let named = ["throughput", "noise", "load", "ring", "model-frames"].map(|name| (name, stored::named(name)));
-    [("latency", stored::latency())].into_iter().chain(named).collect()
+    let named = ["noise", "load", "ring", "model-frames"].map(|name| (name, stored::named(name)));
+    let throughput = stored::of_survey("throughput", |_| true);
+    [("latency", stored::latency()), ("throughput", throughput)].into_iter().chain(named).collect()
 }
 
 pub fn written(folder: &TempDir, name: &str, content: impl AsRef<[u8]>) -> PathBuf {

@@ -89,7 +89,7 @@ fn every_experiment_can_be_compared() {
     for old in stored::all() {
         let (mut a, mut b) = (old.record.clone(), old.record.clone());
         [&mut a, &mut b].into_iter().for_each(|record| record["warnings"] = json!([]));
-        b["environment"]["seed"] = json!(1);
+        b["environment"]["seed"] = json!(77);
         let found = answer(&a, &b);
         let cells = found["cells"].as_array().unwrap();
         assert!(!cells.is_empty(), "{}", old.name());

@@ -97,7 +97,7 @@ fn chart_without_values_is_drawn_with_the_reason() {
     let throughput = of_survey("throughput", |_| true);
     let grid = picture(&throughput, "Ranking by configuration");
     assert!(grid.contains("–: no confidence interval") && grid.contains(">usema</text>"), "{grid}");
-    let ranking = picture(&throughput, "2 threads, 1 lock, 7+3 µs: loops, best first");
+    let ranking = picture(&throughput, "2 threads, 1 lock, 7+3 µs: loops/s, best first");
     assert!(ranking.contains("–. usema") && ranking.contains("–: no rank (no confidence interval"), "{ranking}");
     let mut ring = named("ring");
     ring["results"].as_array_mut().unwrap().retain(|row| row["contestant"] == "rust-fifo");
