@@ -437,11 +437,11 @@ mod over_time_tests {
     #[test]
     fn long_measurement_fits_and_loses_no_reading() {
         let mut seen = WidthsOverTime::default();
-        for _ in 0..100_000 {
+        for _ in 0..10_000 {
             seen.push(&piece(&[ALONE, SHARED]));
             seen.push(&Widths::default());
         }
-        assert!(seen.blocks.len() <= MOST && seen.all().count() == 200_000);
+        assert!(seen.blocks.len() <= MOST && seen.all().count() == 20_000);
         let counts: Vec<u64> = seen.blocks.iter().map(Widths::count).collect();
         let (_, full_blocks) = counts.split_last().unwrap();
         assert!(full_blocks.iter().all(|count| (seen.full..2 * seen.full).contains(count)), "{counts:?}");
@@ -477,7 +477,7 @@ mod over_time_tests {
     fn interval_of_the_share_has_its_nominal_coverage() {
         const RUNS: usize = 400;
         let mut rng = fastrand::Rng::with_seed(3);
-        for pieces in [12, 80, 400] {
+        for pieces in [12, 80, 200] {
             let mut sibling = Sibling { is_there: false, left: 0.0 };
             let mut run = || {
                 let mut seen = WidthsOverTime::default();

@@ -268,10 +268,10 @@ mod tests {
     fn other_guests_are_not_mistaken_for_the_sibling() {
         for (share, mean_ms) in [(0.1, 1.0), (0.5, 1.0), (0.5, 5.0), (0.7, 3.0), (0.7, 50.0), (0.9, 10.0)] {
             let verdicts: Vec<Option<bool>> =
-                (0..1_000).map(|seed| OtherGuests::new(seed, share, mean_ms).verdict(false)).collect();
+                (0..400).map(|seed| OtherGuests::new(seed, share, mean_ms).verdict(false)).collect();
             let of = |verdict| verdicts.iter().filter(|&&verdicts| verdicts == verdict).count();
             assert_eq!(of(Some(true)), 0, "{share} of the time, {mean_ms} ms each");
-            assert!(of(None) < 10, "{} of 1,000 undecided: {share} of the time, {mean_ms} ms each", of(None));
+            assert!(of(None) < 4, "{} of 400 undecided: {share} of the time, {mean_ms} ms each", of(None));
         }
         assert_eq!(OtherGuests::new(1, 0.5, 5.0).verdict(true), Some(true));
     }

@@ -191,11 +191,11 @@ fn a_likely_frequency_is_not_seen_in_its_multiples() {
 
 #[test]
 fn likely_frequencies_raise_no_alarms() {
-    let seeds = 15;
+    let seeds = 8;
     let alarms = (0..seeds).filter(|&seed| {
         let rng = &mut Rng::with_seed(3000 + seed);
         let (few, many) = (noise(rng, SECOND, 300.0, (1e3, 60e3)), noise(rng, SECOND, 1_000.0, (160.0, 900.0)));
         !find_among(&[few, many].concat(), SECOND, &[100.0, 250.0, 300.0, 1000.0]).is_empty()
     });
-    assert!(alarms.count() <= 1);
+    assert_eq!(alarms.count(), 0);
 }

@@ -141,7 +141,7 @@ fn exact_and_approximate_ranks_meet() {
 #[test]
 fn bootstrap_ratio_of_medians_covers_95_percent() {
     let mut rng = Rng::with_seed(97);
-    let runs = 2000;
+    let runs = 600;
     // A ratio of 1 compares equals: outside the interval it would be a false positive.
     for (n, truth) in [(20, 1.0), (20, 3.0), (101, 1.0)] {
         let covered = (0..runs).filter(|_| {
@@ -158,7 +158,7 @@ fn bootstrap_ratio_of_medians_covers_95_percent() {
 #[test]
 fn bootstrap_ratio_of_means_covers_95_percent() {
     let mut rng = Rng::with_seed(98);
-    let runs = 2000;
+    let runs = 600;
     let covered = (0..runs).filter(|_| {
         let slow: Vec<f64> = (0..40).map(|_| 2.0 * (1.0 + rng.f64())).collect();
         let fast: Vec<f64> = (0..40).map(|_| 1.0 + rng.f64()).collect();
@@ -288,7 +288,7 @@ fn a_cluster_of_one_slice_among_many_has_no_interval() {
 
 // Coverage of the intervals over blocks whose values have an offset in common.
 
-const RUNS: usize = 1_000;
+const RUNS: usize = 500;
 
 /// Asserts that about 95 % of the existing intervals cover the true value.
 fn about_95_percent(what: &str, mut covers: impl FnMut() -> Option<bool>) {

@@ -5,7 +5,7 @@ use std::{
     thread,
     time::Duration,
 };
-use ulocks::{Adaptive, Counted, Private, lock_api::Mutex};
+use ulocks::{Adaptive, Count, Counted, Private, lock_api::Mutex};
 
 /// Plain stores work with real membarriers, which the model cannot show.
 ///

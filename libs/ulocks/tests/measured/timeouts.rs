@@ -12,8 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 use ulocks::{
-    Adaptive, AdaptiveRw, Biased, Calock, CalockSpin, Condvar, FutexSem, NoCount, Pi, Private, Robust, RwLock, Scope,
-    Shared,
+    Adaptive, AdaptiveRw, Biased, Calock, CalockSpin, Condvar, FutexSem, NoCount, Pi, Private, Robust, RwLock, Shared,
     lock_api::{GuardSend, Mutex, RawMutexTimed, RawRwLockTimed, RawRwLockUpgradeTimed},
 };
 
