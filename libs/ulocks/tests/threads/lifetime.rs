@@ -152,7 +152,7 @@ fn is_freed_by_its_last_owner<R: RawMutex + Sync>(objects: u64) {
 }
 
 fn objects() -> u64 {
-    std::env::var("ULOCKS_OBJECTS").map_or(3000, |objects| objects.parse().unwrap())
+    std::env::var("ULOCKS_OBJECTS").map_or(1000, |objects| objects.parse().unwrap())
 }
 
 #[test]

@@ -219,7 +219,7 @@ fn upgrade_that_times_out_leaves_the_writer_its_turn() {
 /// and leaves when the next one is inside, or does not come for long.
 fn check_writer_within_a_chain_of_upgradable_holders<S: Scope>(lock: AdaptiveRw<S>) {
     const ENOUGH: u32 = 20_000;
-    const WRITES: u32 = 10;
+    const WRITES: u32 = 4;
     let (lock, stop, holders) = (RwLock::from_raw(lock, 0), AtomicBool::new(false), AtomicU64::new(0));
     thread::scope(|scope| {
         for _ in 0..3 {
