@@ -673,6 +673,25 @@ mod measured {
             assert_eq!(image.named(wrong), [], "{wrong}");
         }
     }
+
+    /// Each read of gimli and addr2line is a step.
+    #[test]
+    #[ignore = "measured: needs cc"]
+    fn debugging_information_that_needs_too_many_steps_is_not_used_and_it_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(bytes) = compiled(folder.path(), &[]) else { return };
+        let path = folder.path().join("small");
+        let whole = read(&path, &bytes, 1 << 20).unwrap();
+        look_up(&whole, &mut Rng::with_seed(1));
+        let steps = whole.allowance.spent();
+        assert!(steps > 100 && steps < STEPS_OF_BYTE * whole.size, "{steps} for {}", whole.size);
+        for spent in [u64::MAX, u64::MAX - steps / 2] {
+            let image = read(&path, &bytes, 1 << 20).unwrap();
+            let _ = image.allowance.spend(spent);
+            look_up(&image, &mut Rng::with_seed(1));
+            assert_eq!(image.lack(), Some(Refusal::Exhausted(Exhausted::Steps)));
+        }
+    }
 }
 
 #[cfg(test)]
@@ -786,23 +805,5 @@ mod tests {
     fn name_without_an_end_is_cut_off_for_each_symbol() {
         let image = with_names(&["_".repeat(1 << 20)], 1);
         assert!(image.around(8, true).is_some_and(|(name, _)| name.len() < 32 << 10));
-    }
-
-    /// Each read of gimli and addr2line is a step.
-    #[test]
-    fn debugging_information_that_needs_too_many_steps_is_not_used_and_it_is_said() {
-        let folder = tempfile::tempdir().unwrap();
-        let Some(bytes) = compiled(folder.path(), &[]) else { return };
-        let path = folder.path().join("small");
-        let whole = read(&path, &bytes, 1 << 20).unwrap();
-        look_up(&whole, &mut Rng::with_seed(1));
-        let steps = whole.allowance.spent();
-        assert!(steps > 100 && steps < STEPS_OF_BYTE * whole.size, "{steps} for {}", whole.size);
-        for spent in [u64::MAX, u64::MAX - steps / 2] {
-            let image = read(&path, &bytes, 1 << 20).unwrap();
-            let _ = image.allowance.spend(spent);
-            look_up(&image, &mut Rng::with_seed(1));
-            assert_eq!(image.lack(), Some(Refusal::Exhausted(Exhausted::Steps)));
-        }
     }
 }

@@ -6,7 +6,9 @@ use super::store::{Refused, Store, Stored};
 use super::warnings::{self, Printed};
 use anyhow::{Context, bail, ensure};
 use archive::NotKept;
-use harness::output::{Created, MODE, OutputFile, OutputFolder, eprint_line, json_line, print, print_document, print_json};
+use harness::output::{
+    Created, MODE, OutputFile, OutputFolder, eprint_line, json_line, print, print_document, print_json,
+};
 use harness::{AnyRecord, Format, Outcome, SharedFlags, THIS_RECORD, UsageError};
 use instruments::warning::{Warning, WarningKind};
 use serde::Serialize;
