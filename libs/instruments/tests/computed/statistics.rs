@@ -288,7 +288,7 @@ fn a_cluster_of_one_slice_among_many_has_no_interval() {
 
 // Coverage of the intervals over blocks whose values have an offset in common.
 
-const RUNS: usize = 500;
+const RUNS: usize = 1_000;
 
 /// Asserts that about 95 % of the existing intervals cover the true value.
 fn about_95_percent(what: &str, mut covers: impl FnMut() -> Option<bool>) {
