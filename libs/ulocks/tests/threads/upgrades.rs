@@ -215,50 +215,6 @@ fn upgrade_that_times_out_leaves_the_writer_its_turn() {
     assert_eq!(lock.into_inner(), 1);
 }
 
-/// The lock is never unlocked unless threads that want it upgradably wait for the writer: each holder becomes a reader,
-/// and leaves when the next one is inside, or does not come for long.
-fn check_writer_within_a_chain_of_upgradable_holders<S: Scope>(lock: AdaptiveRw<S>) {
-    const ENOUGH: u32 = 20_000;
-    const WRITES: u32 = 4;
-    let (lock, stop, holders) = (RwLock::from_raw(lock, 0), AtomicBool::new(false), AtomicU64::new(0));
-    thread::scope(|scope| {
-        for _ in 0..3 {
-            scope.spawn(|| {
-                while !stop.load(Relaxed) {
-                    let reading = lock.upgradable_read();
-                    let number = holders.fetch_add(1, Relaxed) + 1;
-                    // The other threads are likely to block; the result does not depend on it.
-                    thread::sleep(Duration::from_millis(1));
-                    let _reading = Upgradable::downgrade(reading);
-                    let mut yields = 0;
-                    while holders.load(Relaxed) == number && yields < ENOUGH && !stop.load(Relaxed) {
-                        thread::yield_now();
-                        yields += 1;
-                    }
-                }
-            });
-        }
-        for _ in 0..WRITES {
-            let goal = holders.load(Relaxed) + 5;
-            while holders.load(Relaxed) < goal {
-                thread::yield_now();
-            }
-            let written = lock.try_write_for(LONG).map(|mut number| *number += 1);
-            if written.is_none() {
-                break;
-            }
-        }
-        stop.store(true, Relaxed);
-    });
-    assert_eq!(lock.into_inner(), WRITES);
-}
-
-#[test]
-fn writer_acquires_within_a_chain_of_upgradable_holders() {
-    check_writer_within_a_chain_of_upgradable_holders(AdaptiveRw::<Private>::new());
-    check_writer_within_a_chain_of_upgradable_holders(AdaptiveRw::<Shared>::new());
-}
-
 #[test]
 fn blocked_upgrade_succeeds_when_the_reader_leaves() {
     let lock = RwLock::<AdaptiveRw, u32>::new(0);
@@ -301,4 +257,54 @@ fn upgrade_succeeds_within_a_stream_of_readers() {
         stop.store(true, Relaxed);
     });
     assert_eq!(lock.into_inner(), 50);
+}
+
+/// How many threads come between two writes depends on the scheduler, and a busy machine takes minutes.
+mod measured {
+    use super::*;
+
+    /// The lock is never unlocked unless threads that want it upgradably wait for the writer: each holder becomes a reader,
+    /// and leaves when the next one is inside, or does not come for long.
+    fn check_writer_within_a_chain_of_upgradable_holders<S: Scope>(lock: AdaptiveRw<S>) {
+        const ENOUGH: u32 = 20_000;
+        const WRITES: u32 = 4;
+        let (lock, stop, holders) = (RwLock::from_raw(lock, 0), AtomicBool::new(false), AtomicU64::new(0));
+        thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    while !stop.load(Relaxed) {
+                        let reading = lock.upgradable_read();
+                        let number = holders.fetch_add(1, Relaxed) + 1;
+                        // The other threads are likely to block; the result does not depend on it.
+                        thread::sleep(Duration::from_millis(1));
+                        let _reading = Upgradable::downgrade(reading);
+                        let mut yields = 0;
+                        while holders.load(Relaxed) == number && yields < ENOUGH && !stop.load(Relaxed) {
+                            thread::yield_now();
+                            yields += 1;
+                        }
+                    }
+                });
+            }
+            for _ in 0..WRITES {
+                let goal = holders.load(Relaxed) + 5;
+                while holders.load(Relaxed) < goal {
+                    thread::yield_now();
+                }
+                let written = lock.try_write_for(LONG).map(|mut number| *number += 1);
+                if written.is_none() {
+                    break;
+                }
+            }
+            stop.store(true, Relaxed);
+        });
+        assert_eq!(lock.into_inner(), WRITES);
+    }
+
+    #[test]
+    #[ignore = "measured: needs a CPU that is not busy"]
+    fn writer_acquires_within_a_chain_of_upgradable_holders() {
+        check_writer_within_a_chain_of_upgradable_holders(AdaptiveRw::<Private>::new());
+        check_writer_within_a_chain_of_upgradable_holders(AdaptiveRw::<Shared>::new());
+    }
 }
