@@ -36,7 +36,7 @@ struct Program {
     folder: PathBuf,
     at_once: u64,
     needs: String,
-    /// Unit tests, of which only those that `cargo test` ignores measure.
+    /// A program that `cargo test` runs, too: only the tests that are ignored there measure.
     is_unit: bool,
     executable: PathBuf,
 }
@@ -144,42 +144,40 @@ pub fn names() -> anyhow::Result<Vec<String>> {
     Ok(declared(&metadata()?)?.into_iter().map(|program| program.name).collect())
 }
 
-/// Compiles the programs, in one call with the workspace's features, as `cargo test` does.
+/// Compiles the programs with the workspace's features, as `cargo test` does.
 fn built() -> anyhow::Result<Vec<Program>> {
     let mut programs = declared(&metadata()?)?;
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["test", "--workspace", "--locked", "--no-run", "--lib", "--message-format=json-render-diagnostics"]);
-    for program in &programs {
-        cargo.args(["--test", &program.name]);
-    }
-    let output = crate::tool::output_of(&mut cargo)?;
-    for message in output.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
-        let Some(executable) = message["executable"].as_str() else { continue };
-        let target = &message["target"];
-        let name = target["name"].as_str().unwrap_or_default();
-        let manifest = PathBuf::from(message["manifest_path"].as_str().unwrap_or_default());
-        let folder = manifest.parent().context("a manifest is in a directory")?.to_path_buf();
-        if target["kind"][0] == "test" {
-            let found = programs.iter_mut().find(|program| program.name == name && program.folder == folder);
-            found.into_iter().for_each(|program| program.executable = executable.into());
-        } else if message["profile"]["test"] == true {
-            let program = Program {
-                package: name.to_owned(),
-                name: "unit".to_owned(),
-                folder,
-                at_once: 1,
-                needs: "what its ignored tests say".to_owned(),
-                is_unit: true,
-                executable: executable.into(),
-            };
-            if !program.tests()?.is_empty() {
-                programs.push(program);
-            }
-        }
+    let named: Vec<&str> = programs.iter().flat_map(|program| ["--test", &program.name]).collect();
+    for (name, folder, executable) in executables(&named)? {
+        let found = programs.iter_mut().find(|program| program.name == name && program.folder == folder);
+        found.into_iter().for_each(|program| program.executable.clone_from(&executable));
     }
     let missing = programs.iter().find(|program| program.executable.as_os_str().is_empty());
     ensure!(missing.is_none(), "{}: not built", missing.map_or("", |program| &program.name));
+    for (name, folder, executable) in executables(&["--tests"])? {
+        let package = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let needs = "what its ignored tests say".to_owned();
+        let program = Program { package, name, folder, at_once: 1, needs, is_unit: true, executable };
+        if !program.tests()?.is_empty() {
+            programs.push(program);
+        }
+    }
     Ok(programs)
+}
+
+/// Compiles test programs; returns their names, the directories of their packages, and their files.
+fn executables(targets: &[&str]) -> anyhow::Result<Vec<(String, PathBuf, PathBuf)>> {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["test", "--workspace", "--locked", "--no-run", "--message-format=json-render-diagnostics"]);
+    let output = crate::tool::output_of(cargo.args(targets))?;
+    let messages = output.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let executable = |message: Value| {
+        let is_test = message["profile"]["test"] == true;
+        let executable = message["executable"].as_str().filter(|_| is_test)?;
+        let folder = PathBuf::from(message["manifest_path"].as_str()?).parent()?.to_path_buf();
+        Some((message["target"]["name"].as_str()?.to_owned(), folder, executable.into()))
+    };
+    Ok(messages.filter_map(executable).collect())
 }
 
 /// Returns the programs that the manifests declare.

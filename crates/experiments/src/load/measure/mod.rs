@@ -273,6 +273,9 @@ enum Message {
 /// How often the observer is polled for a stop, and the child's messages are read.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// The time in which the child sends its sums after it was asked to stop.
+const ANSWERS: Duration = Duration::from_secs(1);
+
 /// Measures in a child until the plan's length is over or the observer stops it.
 ///
 /// The child has its own session: the scheduler's autogroups divide the CPU between sessions first and only then by
@@ -318,9 +321,13 @@ struct Child(Pid);
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // It has sent all its messages, or never will. Its process ID is not reused before it is waited for.
+        // It has sent all its messages, or never will. Its process ID is not reused before it is waited for. Idle-priority
+        // threads on busy CPUs take long to end, and do so without this process, too.
         let _ = kill_process(self.0, Signal::KILL);
-        let _ = waitpid(Some(self.0), WaitOptions::empty());
+        let until = Instant::now() + LOOK * 10;
+        while Instant::now() < until && matches!(waitpid(Some(self.0), WaitOptions::NOHANG), Ok(None)) {
+            std::thread::sleep(LOOK / 10);
+        }
     }
 }
 
@@ -328,7 +335,7 @@ impl Drop for Child {
 fn listen(mut child: UnixStream, observer: &mut impl Observer<[IntervalRow]>) -> io::Result<Measured> {
     child.set_nonblocking(true)?;
     let mut lines = Lines::default();
-    let mut stopping = false;
+    let mut stopping: Option<Instant> = None;
     loop {
         let mut stop = observer.wait(Instant::now() + LOOK).is_break();
         let open = lines.read_from(&mut child)?;
@@ -342,12 +349,15 @@ fn listen(mut child: UnixStream, observer: &mut impl Observer<[IntervalRow]>) ->
         if !open {
             return Err(io::Error::other("the measuring process was killed"));
         }
-        if stop && !stopping {
-            stopping = true;
+        if stop && stopping.is_none() {
+            stopping = Some(Instant::now());
             // A child that has ended has sent a message.
             let _ = child.write_all(b"stop");
         }
-        if stopping {
+        if let Some(since) = stopping {
+            if since.elapsed() > ANSWERS {
+                return Err(io::Error::other("the spinners got too little CPU time to end; use fewer --grinders"));
+            }
             std::thread::sleep(Duration::from_millis(1));
         }
     }
