@@ -7,7 +7,9 @@ use instruments::team::{Member, StartGate, TeamError, work_together_as_processes
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-const TESTS: [(&str, fn(Clock)); 4] = [
+type Test = (&'static str, fn(Clock));
+
+const TESTS: [Test; 4] = [
     ("members_work_between_start_and_stop", members_work_between_start_and_stop),
     ("killed_child_is_reported_and_the_others_end", killed_child_is_reported_and_the_others_end),
     ("a_child_that_panics_is_reported", a_child_that_panics_is_reported),

@@ -135,7 +135,11 @@ impl Status {
             user: User { uid: single("Uid")?, gid: single("Gid")?, groups: numbers("Groups").flatten().collect() },
             is_stopped: field("State").trim_start().starts_with(['T', 't']),
             handles: [libc::SIGQUIT, libc::SIGSEGV].map(|signal| caught & 1 << (signal - 1) != 0),
-            own_number: numbers("NSpid").last().or_else(|| numbers("Tgid").last()).and_then(Result::ok).unwrap_or(0),
+            own_number: numbers("NSpid")
+                .next_back()
+                .or_else(|| numbers("Tgid").next_back())
+                .and_then(Result::ok)
+                .unwrap_or(0),
         })
     }
 }

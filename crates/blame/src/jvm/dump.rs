@@ -229,25 +229,31 @@ impl<'a> Dump<'a> {
     pub fn digest(&self, is_over: impl Fn() -> bool) -> Option<Digest> {
         const THREADS: usize = 256;
         let mut holders = Holders::of(&self.threads);
-        let mut locks: HashMap<(&str, Call<'_>, bool), (usize, usize, HashMap<Holding, usize>)> = HashMap::new();
+        /// The waiters for a lock: their number, the place of the first, and how many of them a holder keeps waiting.
+        struct Found {
+            count: usize,
+            first: usize,
+            holders: HashMap<Holding, usize>,
+        }
+        let mut locks: HashMap<(&str, Call<'_>, bool), Found> = HashMap::new();
         for (place, thread) in self.threads.iter().enumerate() {
             if place % THREADS == THREADS - 1 && is_over() {
                 return None;
             }
             let Now::Blocked { class, is_monitor, .. } = thread.now else { continue };
-            let lock =
-                locks.entry((class, thread.waits_in(), is_monitor)).or_insert_with(|| (0, place, HashMap::new()));
-            lock.0 += 1;
+            let lock = locks.entry((class, thread.waits_in(), is_monitor));
+            let lock = lock.or_insert_with(|| Found { count: 0, first: place, holders: HashMap::new() });
+            lock.count += 1;
             if let Some(holding) = holders.holding(place) {
-                *lock.2.entry(holding).or_default() += 1;
+                *lock.holders.entry(holding).or_default() += 1;
             }
         }
-        let locks = locks.into_iter().map(|((class, waits_in, is_monitor), (count, waiter, holders))| {
+        let locks = locks.into_iter().map(|((class, waits_in, is_monitor), Found { count, first, holders })| {
             let key = LockKey { class: class.to_owned(), waits_in: waits_in.to_frame(), is_monitor };
             let holders = holders.into_iter().map(|(holding, count)| (self.activity(&holding), count));
             let mut sums: HashMap<JavaHolder, usize> = HashMap::new();
             holders.for_each(|(holder, count)| *sums.entry(holder).or_default() += count);
-            let waiter = &self.threads[waiter];
+            let waiter = &self.threads[first];
             (key, Waiters { count, holders: sums, path: waiter.own_methods(waiter.frames.len()) })
         });
         Some(Digest {

@@ -37,7 +37,7 @@ enum Known {
     /// It is the mapped file, and was not read yet.
     Open(File),
     /// `None` if it is not a program or library.
-    Read(Option<Image>),
+    Read(Option<Box<Image>>),
     /// It is not used, and whether code was to be named in it.
     Refused(Refusal, bool),
 }
@@ -105,7 +105,7 @@ impl Files {
         };
         self.known.insert(key.clone(), known);
         match self.known.get(&key) {
-            Some(Known::Read(image)) => image.as_ref(),
+            Some(Known::Read(image)) => image.as_deref(),
             _ => None,
         }
     }
@@ -131,7 +131,7 @@ impl Files {
             Ok(Err(refusal)) => Known::Refused(refusal, is_wanted),
             Ok(Ok(image)) => {
                 self.size += image.as_ref().map_or(0, |image| image.size);
-                Known::Read(image)
+                Known::Read(image.map(Box::new))
             }
         }
     }

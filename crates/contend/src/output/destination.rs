@@ -338,9 +338,14 @@ fn conclusion<'a>(
     is_refused: bool,
     whole: &str,
 ) {
-    let warnings = warnings.into_iter().filter(|warning| !(is_refused && warning.code() == NotKept::CODE));
+    let (lost, warnings): (Vec<&Warning>, Vec<&Warning>) =
+        warnings.into_iter().partition(|warning| warning.code() == NotKept::CODE);
     if !quiet {
-        warnings::text(warnings, Printed::Few(whole), &Page::of_stderr()).lines().for_each(eprint_line);
+        // The loss of the record is none of the warnings about its values, of which a few are printed.
+        let lost = lost.into_iter().filter(|_| !is_refused);
+        for (warnings, printed) in [(lost.collect(), Printed::All), (warnings, Printed::Few(whole))] {
+            warnings::text(warnings, printed, &Page::of_stderr()).lines().for_each(eprint_line);
+        }
     }
     announce(stored, quiet);
 }

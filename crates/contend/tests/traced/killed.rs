@@ -119,7 +119,9 @@ fn faults(words: &[String], mark: &str, temporary: &Path, (signal, after): (Sign
     // A program that was traced may end by itself.
     if !within(Duration::from_secs(20), || marked(mark).is_empty()) {
         faults.push(format!("left: {:?}", marked(mark)));
-        marked(mark).into_iter().for_each(|pid| drop(kill_process(Pid::from_raw(pid as i32).unwrap(), Signal::KILL)));
+        for pid in marked(mark) {
+            let _ = kill_process(Pid::from_raw(pid as i32).unwrap(), Signal::KILL);
+        }
     }
     let left: Vec<PathBuf> = fs::read_dir(temporary).unwrap().map(|entry| entry.unwrap().path()).collect();
     faults.extend((!left.is_empty()).then(|| format!("files: {left:?}")));

@@ -152,7 +152,7 @@ fn request_is_a_file_of_the_process_in_its_tmp_and_does_not_stay() {
     if attached(&programs, process.pid(), None).is_none() {
         return;
     }
-    assert_eq!(process.leftovers(), [PathBuf::new(); 0]);
+    assert_eq!(process.leftovers(), Vec::<PathBuf>::new());
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0, "the process may not write there");
     process.0.kill().unwrap();
     let seen: Vec<String> = lines.lines().map(Result::unwrap).collect();
@@ -178,7 +178,7 @@ fn answers_without_an_end_do_not_delay_the_end() {
         if attached(&programs, process.pid(), None).is_none() {
             return;
         }
-        assert_eq!(process.leftovers(), [PathBuf::new(); 0]);
+        assert_eq!(process.leftovers(), Vec::<PathBuf>::new());
     }
 }
 
@@ -229,7 +229,7 @@ fn stopped_virtual_machine_gets_no_request() {
     let has_record = attached(&programs, machine.pid(), None).is_some();
     machine.signal("-CONT");
     if has_record {
-        assert_eq!(machine.leftovers(), [PathBuf::new(); 0]);
+        assert_eq!(machine.leftovers(), Vec::<PathBuf>::new());
         // It answers the next trace as ever, after all signals of before.
         let record = attached(&programs, machine.pid(), None).unwrap();
         assert!(has_java_locks(&record), "{record:#}");
@@ -248,6 +248,6 @@ fn virtual_machine_of_another_user_has_its_locks() {
         let Some((machine, _)) = virtual_machine(&programs, &[], None, NOBODY) else { return };
         let Some(record) = attached(&programs, machine.pid(), user) else { return };
         assert!(has_java_locks(&record), "{user:?}: {record:#}");
-        assert_eq!(machine.leftovers(), [PathBuf::new(); 0]);
+        assert_eq!(machine.leftovers(), Vec::<PathBuf>::new());
     }
 }

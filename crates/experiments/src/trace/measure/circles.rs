@@ -162,9 +162,8 @@ mod tests {
             for _ in 0..locks {
                 for &(from, to) in &edges {
                     reach[from as usize][to as usize] = true;
-                    for end in 0..locks as usize {
-                        reach[from as usize][end] |= reach[to as usize][end];
-                    }
+                    let further = reach[to as usize].clone();
+                    reach[from as usize].iter_mut().zip(further).for_each(|(reached, further)| *reached |= further);
                 }
             }
             let expected: Vec<Edge> =

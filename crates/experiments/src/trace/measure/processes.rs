@@ -132,11 +132,11 @@ impl Running {
             kill(self.child.id(), libc::SIGKILL);
             self.wait(Duration::from_secs(5));
         }
-        if is_stubborn || self.exit_signal().is_some() {
-            if let (Some(region), Some(library)) = (region, self.library()) {
-                for pid in descendants(region, self.child.id(), library) {
-                    signal_if(pid, Signal::KILL, || super::has_library_file(pid, library));
-                }
+        if (is_stubborn || self.exit_signal().is_some())
+            && let (Some(region), Some(library)) = (region, self.library())
+        {
+            for pid in descendants(region, self.child.id(), library) {
+                signal_if(pid, Signal::KILL, || super::has_library_file(pid, library));
             }
         }
     }
