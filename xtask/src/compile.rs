@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Programs in a directory, without their symbols. The file `NAME.debug` beside each has these.
+/// Programs in a directory, without their symbols. The file `NAME.debug` in the same directory has these.
 pub struct Binaries {
     pub folder: PathBuf,
     pub programs: Vec<&'static Program>,

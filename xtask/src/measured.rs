@@ -1,10 +1,10 @@
 //! `cargo xtask measured`: the tests that measure, or that watch and start real programs.
 //!
-//! Their results depend on the machine, so `cargo test` leaves them out: their programs have `test = false` in their
+//! Their results depend on the machine, so `cargo test` omits them: their programs have `test = false` in their
 //! manifests, and the few among unit tests are ignored and in a module `measured`. Each program has a line in its
 //! manifest, `[package.metadata.measured.NAME]`, with what it needs and how many of its tests run at once. The programs
 //! run one after the other. A failed test runs once more, alone, after all others, and must pass then; where more than
-//! [`MOST_FAILURES`] failed, that is no accident, and nothing is repeated.
+//! [`MOST_FAILURES`] failed, nothing is repeated.
 
 use crate::sbom::metadata;
 use anyhow::{Context, bail, ensure};
@@ -190,7 +190,7 @@ fn declared(metadata: &Value) -> anyhow::Result<Vec<Program>> {
             let targets = package["targets"].as_array().into_iter().flatten();
             let mut of_name = targets.filter(|target| target["name"] == **name && target["kind"][0] == "test");
             let is_apart = of_name.any(|target| target["test"] == false);
-            ensure!(is_apart, "{package_name}: metadata.measured.{name} is no test program with `test = false`");
+            ensure!(is_apart, "{package_name}: metadata.measured.{name} is not a test program with `test = false`");
             programs.push(Program {
                 package: package_name.to_owned(),
                 name: name.clone(),
@@ -249,7 +249,7 @@ impl Program {
             println!("{}", lines.join("\n"));
             let reason = if is_hung { "printed nothing for ten minutes".to_owned() } else { status.to_string() };
             println!("{}: {reason}", self.name);
-            // The last one that began cannot be told from its output, so the whole program failed.
+            // Its output does not name the last test that began, so the whole program failed.
             results.failed.push(String::new());
         }
         Ok(results)

@@ -96,7 +96,7 @@ pub fn make_archive(arch: &Arch, binaries: &Binaries, output: &Path) -> anyhow::
     Ok(file)
 }
 
-/// Packs the debug information of programs, beside their archive or package; returns its name within `output`.
+/// Packs the debug information of programs in a separate archive; returns its name within `output`.
 ///
 /// # Errors
 /// A tool is missing, or fails.

@@ -195,7 +195,7 @@ impl Allowance {
     }
 }
 
-/// Returns the result of a thread that was told to end; `None` if it does not within this time, and is left alone.
+/// Returns the result of a thread that was requested to end; `None` if it does not within this time, and is left alone.
 pub fn join_within<T>(thread: JoinHandle<T>, patience: Duration) -> Option<std::thread::Result<T>> {
     const LOOK: Duration = Duration::from_millis(2);
     let until = Instant::now() + patience;

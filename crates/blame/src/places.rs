@@ -41,7 +41,7 @@ pub fn by_call_site(region: &Region, names: &mut Names, place: u32) -> String {
     }
 }
 
-/// Returns the name of all locks of a call site that have no places of their own.
+/// Returns the name of all locks of a call site that have no separate places.
 pub fn other_locks(site: &Site) -> String {
     format!("other locks of {}", site.label)
 }

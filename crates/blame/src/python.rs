@@ -221,7 +221,7 @@ impl Python {
         Self { functions: before.map(|before| before.functions).unwrap_or_default(), ..self }
     }
 
-    /// Begins a sample: each one may read so much.
+    /// Begins a sample, with the full number of reads.
     pub fn begin_sample(&mut self) {
         self.room.set(MOST_READS);
         self.is_listed = false;

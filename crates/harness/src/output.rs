@@ -118,7 +118,7 @@ pub struct OutputFile {
 }
 
 enum Destination {
-    /// A file that is written beside this place and renamed to it, so that a reader never sees a part of it.
+    /// A file that is written in the same directory and renamed to this place, so that a reader never sees a part of it.
     Replaced(Place, u32),
     /// A pipe, a device, or a file in a directory without write permission: it cannot be replaced.
     InPlace(File),

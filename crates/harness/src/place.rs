@@ -1,5 +1,5 @@
-//! The place of a file: a directory that is held open, and a name in it. What is checked there is what is written,
-//! since nobody can put another directory below the descriptor.
+//! The place of a file: a directory that is held open, and a name in it. An entry that is checked there is the one that is written,
+//! since no other process can put another directory below the descriptor.
 //!
 //! Links are followed as the kernel follows them with `fs.protected_symlinks` and `fs.protected_regular`, also where
 //! these are switched off: in a directory like `/tmp`, where every user may create files and none may remove those of
@@ -26,7 +26,7 @@ pub struct Place {
     name: OsString,
 }
 
-/// As many links as the kernel follows.
+/// The number of links that the kernel follows.
 const MOST_LINKS: usize = 40;
 
 impl Place {
@@ -128,7 +128,7 @@ impl Place {
         if kind == FileType::Directory {
             return Err(io::Error::other("it is a directory"));
         }
-        // A FIFO is opened when it has a reader; nothing else makes contend wait, also if it was exchanged meanwhile.
+        // A FIFO is opened when it has a reader; nothing else makes contend wait, also if it was exchanged in between.
         let waits = if kind == FileType::Fifo { OFlags::empty() } else { OFlags::NONBLOCK };
         let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC | waits;
         let file = openat(&*self.folder, &self.name, flags, Mode::empty())?;
@@ -191,7 +191,7 @@ fn is_trusted(folder: &Entry, entry: &Entry, user: u32) -> bool {
 /// The number of drafts of this process.
 static DRAFTS: AtomicU64 = AtomicU64::new(0);
 
-/// A file with a name of its own, which is removed when it is dropped.
+/// A file with a unique name, which is removed when it is dropped.
 pub struct Draft {
     file: File,
     folder: Arc<OwnedFd>,

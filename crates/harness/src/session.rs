@@ -22,7 +22,7 @@ pub const COMMON_OPTIONS: &str = "Common options";
 #[command(next_help_heading = COMMON_OPTIONS)]
 pub struct SharedFlags {
     /// Time budget of the whole run: seconds (2, 0.5) or a value with a unit (90s, 2min, 8h). The run ends within two
-    /// seconds of it; configurations without a measurement by then are left out, with a warning
+    /// seconds of it; configurations without a measurement by then are omitted, with a warning
     #[arg(long, visible_alias = "duration", visible_short_alias = 'D', global = true, value_name = "TIME")]
     #[arg(value_parser = parse_duration::budget, allow_hyphen_values = true)]
     pub seconds: Option<Duration>,
@@ -126,7 +126,7 @@ pub enum Format {
     Csv,
     /// Tables for a pull request.
     Markdown,
-    /// A page of its own, into a file.
+    /// A whole page, into a file.
     Html,
     /// A layout of the experiment, by its name.
     Own(String),

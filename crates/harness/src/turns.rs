@@ -4,7 +4,7 @@
 //! All experiments use this loop, so that precise enough, out of time and interrupted mean the same everywhere:
 //!
 //! - the first round is complete if the user set no time; else cells that have not begun shortly after its end are
-//!   left out, apart from those that the others need; a further round begins only if one as long as the last still fits
+//!   omitted, apart from those that the others need; a further round begins only if one as long as the last still fits
 //!   the budget;
 //! - a cell ends when each of its values is as precise as wanted, or when it has had all its repetitions;
 //! - a cell with longer repetitions has fewer of them: no cell has a second one before the others have had as much
@@ -283,7 +283,7 @@ impl Rules {
 }
 
 impl Turns {
-    /// Returns the warning that configurations were left out because the user's time was up, if there are any.
+    /// Returns the warning that configurations were omitted because the user's time was up, if there are any.
     pub fn left_out(&self) -> Option<Warning> {
         let count = self.left_out.len();
         let named = self.left_out.iter().take(MOST_NAMED).cloned().collect::<Vec<String>>().join("; ");

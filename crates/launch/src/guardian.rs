@@ -91,7 +91,7 @@ impl Connection {
             let length =
                 unsafe { libc::recv(self.0.as_raw_fd(), message.as_mut_ptr().cast(), size_of::<Message>(), flags) };
             if length == size_of::<Message>() as isize {
-                // SAFETY: packets arrive whole, and every packet in this direction is one message of our own process.
+                // SAFETY: packets arrive whole, and every packet in this direction is one message of this program.
                 return Ok(Some(unsafe { message.assume_init() }));
             }
             if length >= 0 {
@@ -158,7 +158,7 @@ struct Guard {
     socket: libc::c_int,
     /// The program; 0 once it has been waited for, since another process may then have its number.
     program: libc::pid_t,
-    /// The process group of the program, if it has one of its own.
+    /// The process group of the program, if it has a separate one.
     group: libc::pid_t,
 }
 

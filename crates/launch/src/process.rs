@@ -269,8 +269,8 @@ impl Ended {
     }
 }
 
-/// Waits until one of them has ended, the first of them first, but not longer than until then. Reads their output
-/// meanwhile.
+/// Waits until one of them has ended, the first of them first, but not longer than until then. Reads their output in
+/// that time.
 ///
 /// # Errors
 /// The system does not tell of them.

@@ -70,7 +70,7 @@ impl Program {
         Err(refuse(anyhow::anyhow!("its chain of interpreters has {SCRIPTS} or more scripts")))
     }
 
-    /// Returns the language that it is written in, if that has locks of its own and the file names it.
+    /// Returns the language that it is written in, if that has its own locks and the file names it.
     pub fn language(&self) -> Option<&'static str> {
         let file = open_regular(self.interpreter.as_ref().unwrap_or(&self.path)).ok()?;
         language(&Elf::open(file, ROOM)?)

@@ -32,6 +32,8 @@ pub struct Traced {
     pub wall_s: f64,
     /// The time of all threads together, as far as they were sampled.
     pub thread_time_s: Option<f64>,
+    /// Whether a signal ended the program, other than the one by which a server is ended.
+    was_killed: bool,
 }
 
 /// A lock of a traced run. A column of its row that an older `contend` lacks is empty.
@@ -113,7 +115,9 @@ impl Traced {
         let is_whole = |row: &&Value| row["kind"] == "budget" && row["thread"].is_null() && row["group"].is_null();
         let whole = record["results"].as_array().into_iter().flatten().find(is_whole);
         let thread_time_s = whole.and_then(|row| row["lived_s"].as_f64());
-        Ok(Self { locks, sampled, are_noted, lost, wall_s, thread_time_s })
+        let signal = record["parameters"]["exit_signal"].as_i64();
+        let was_killed = signal.is_some_and(|signal| signal != i64::from(libc::SIGTERM));
+        Ok(Self { locks, sampled, are_noted, lost, wall_s, thread_time_s, was_killed })
     }
 
     /// Returns the locks of the C library whose calls the library noted: no others can be substituted or delayed.
@@ -122,13 +126,14 @@ impl Traced {
     }
 
     /// Returns the reason why there is nothing to substitute in a program that is written in this language: it used no lock
-    /// of the C library, or none of its own. `None` if there is a lock.
+    /// of the C library, or none itself. `None` if there is a lock.
     pub fn refusal(&self, language: Option<&str>) -> Option<String> {
         const MOST: usize = 2;
         /// Its waiters wait for work, or for the end of a thread.
         const NO_LOCKS: [&str; 6] = ["cond", "sem", "barrier", "join", "channel", "park"];
         let noted = self.noted();
-        if noted.iter().any(|lock| lock.is_substitutable() && !lock.is_of_runtime()) {
+        // A program that was killed may have had no time to use its locks.
+        if self.was_killed || noted.iter().any(|lock| lock.is_substitutable() && !lock.is_of_runtime()) {
             return None;
         }
         let unnoted = self.locks.iter().filter(|_| !self.are_noted).chain(&self.sampled);

@@ -1,4 +1,4 @@
-//! What a program used.
+//! The time and memory that a program used.
 
 /// The kernel's account of a program and of the processes that it waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

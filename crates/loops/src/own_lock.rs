@@ -51,7 +51,7 @@ pub fn work_at(
 ) -> Result<Result<(), Lost>, TeamError> {
     /// The time that threads have to end, which wait for each other and may share a CPU.
     const LATE: Duration = Duration::from_millis(500);
-    /// As good as no limit.
+    /// Practically no limit.
     const DAY: Duration = Duration::from_secs(24 * 3600);
     let requested: OnceCell<Instant> = OnceCell::new();
     let is_late = || interruption.is_requested() && requested.get_or_init(Instant::now).elapsed() > LATE;

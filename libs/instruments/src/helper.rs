@@ -28,7 +28,7 @@ pub fn find_beside(name: &str) -> Option<PathBuf> {
     find_in(own.into_iter().chain(directories()), name)
 }
 
-/// Returns the absolute entries of PATH, for a program that searches it for helpers of its own.
+/// Returns the absolute entries of PATH, for a program that searches it for its own helpers.
 #[must_use]
 pub fn path() -> OsString {
     env::join_paths(directories()).unwrap_or_default()

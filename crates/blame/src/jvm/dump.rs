@@ -84,7 +84,7 @@ pub struct Digest {
 #[derive(Debug, Default)]
 pub struct Waiters {
     pub count: usize,
-    /// The holder's activity for so many of them; that of the others is unknown.
+    /// The holder's activity, and the number of them that it keeps waiting; that of the others is unknown.
     pub holders: HashMap<JavaHolder, usize>,
     /// The call path of one of them.
     pub path: Vec<Frame>,

@@ -19,7 +19,7 @@ pub fn demangled<'a>(name: &'a str, allowance: &Allowance) -> Result<Cow<'a, str
     allowance.spend(1)?;
     let known = if is_mangled && name.len() <= LONGEST_MANGLED { of_rust(name).or_else(|| of_cpp(name)) } else { None };
     if let Some(known) = &known {
-        // What is not printed is walked through again for each part that is, as deep as the name nests.
+        // A part that is not printed is walked through again for each part that is, as deep as the name nests.
         allowance.spend((known.len() as u64) * (1 + name.len() as u64 / 32))?;
     }
     Ok(cut(known.map_or(Cow::Borrowed(name), Cow::Owned)))

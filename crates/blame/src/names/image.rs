@@ -677,7 +677,7 @@ mod measured {
     /// Each read of gimli and addr2line is a step.
     #[test]
     #[ignore = "measured: needs cc"]
-    fn debugging_information_that_needs_too_many_steps_is_not_used_and_it_is_said() {
+    fn lines_that_need_too_many_steps_are_not_used() {
         let folder = tempfile::tempdir().unwrap();
         let Some(bytes) = compiled(folder.path(), &[]) else { return };
         let path = folder.path().join("small");

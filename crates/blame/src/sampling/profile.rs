@@ -574,7 +574,7 @@ mod measured {
     }
 
     #[test]
-    #[ignore = "measured: needs a process of its own"]
+    #[ignore = "measured: needs a separate process"]
     fn path_is_found_again_with_a_new_file_or_in_a_new_part() {
         let (sender, receiver) = std::sync::mpsc::channel::<()>();
         let sleeper = std::thread::spawn(move || _ = receiver.recv());

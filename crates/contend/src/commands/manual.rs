@@ -9,10 +9,11 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 use harness::output::{OutputFile, eprint_line};
 use harness::{COMMON_OPTIONS, Outcome, SharedFlags, UsageError};
+use instruments::helper;
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::{env, fs, process};
+use std::{fs, process};
 
 /// Print a shell completion script
 ///
@@ -141,16 +142,10 @@ pub fn write_pages(flags: &PagesFlags, shared: &SharedFlags, command: Command) -
     Ok(Outcome::Done)
 }
 
-/// Shows a page with man(1); returns whether there is one. A relative directory in PATH may have any program of its name.
+/// Shows a page with man(1); returns whether there is one.
 fn is_shown(page: &str) -> bool {
-    let folders = env::var_os("PATH").unwrap_or_default();
-    let mut folders = env::split_paths(&folders).filter(|folder| folder.is_absolute());
-    let Some(program) = folders.find_map(|folder| Some(folder.join("man")).filter(|file| file.is_file())) else {
-        return false;
-    };
-    let Ok(mut man) = process::Command::new(program).args(["-l", "-"]).stdin(process::Stdio::piped()).spawn() else {
-        return false;
-    };
+    let Ok(mut man) = helper::command("man") else { return false };
+    let Ok(mut man) = man.args(["-l", "-"]).stdin(process::Stdio::piped()).spawn() else { return false };
     // A reader who leaves the page early closes the pipe.
     man.stdin.take().iter_mut().for_each(|pipe| drop(pipe.write_all(page.as_bytes())));
     man.wait().is_ok_and(|status| status.success())

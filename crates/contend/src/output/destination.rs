@@ -42,7 +42,7 @@ pub trait View {
         Ok(None)
     }
 
-    /// Returns a page of its own.
+    /// Returns a whole page.
     ///
     /// # Errors
     /// The record has no page.

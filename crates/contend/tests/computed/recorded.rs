@@ -1,4 +1,4 @@
-//! Views of stored records: what a measurement would print of its own.
+//! Views of stored records: the output of a measurement on its record.
 
 use crate::command::archive::{Archive, has_git};
 use crate::command::stored::{self, named};

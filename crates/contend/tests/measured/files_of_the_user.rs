@@ -170,7 +170,7 @@ fn the_index_of_a_hook_is_not_changed() {
 fn all_processes_of_a_run_end_with_a_killed_comparison() {
     let place = Place::new();
     let nap = own_sleep(103);
-    // A child, a child of a session of its own whose parent has ended, and the program itself.
+    // A child, a child in its own session whose parent has ended, and the program itself.
     let program = format!("sh -c 'sleep {nap} & (setsid sleep {nap} &) ; sleep {nap}; wait'");
     for words in [
         vec!["ab", "--shell", &program, "true", "--quiet"],
@@ -320,7 +320,7 @@ fn interrupted_traced_runs_leave_no_file() {
 }
 
 #[test]
-fn a_traced_program_keeps_its_status_where_the_record_is_not_archived() {
+fn a_program_keeps_its_status_without_an_archived_record() {
     let place = Place::new();
     fs::write(place.path("archive"), "no archive").unwrap();
     for status in [0, 3] {

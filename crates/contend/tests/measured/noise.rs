@@ -177,14 +177,6 @@ fn unprivileged_run_measures_the_rest_and_names_the_remedy() {
         record["warnings"].as_array().unwrap().iter().filter_map(|warning| warning["code"].as_str()).collect();
     assert!(codes.contains(&"nice_refused") && codes.contains(&"left_out"), "{codes:?}");
     assert!(record["warnings"].to_string().contains("cap_sys_nice"), "{record}");
-    // Each that is more than advice is printed with its remedy.
-    let printed = stderr.split_whitespace().collect::<Vec<_>>().join(" ");
-    for warning in record["warnings"].as_array().unwrap().iter().filter(|warning| warning["severity"] != "advice") {
-        // A record names the number of a system error, and the terminal does not.
-        let [message, remedy] = ["message", "remedy"].map(|field| warning[field].as_str().unwrap());
-        let message = &message.replace(" (os error 13)", "");
-        assert!(printed.contains(message) && printed.contains(remedy), "{warning}: {stderr}");
-    }
     assert_eq!(results(&record).len(), 2, "quiet and competitor");
     let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
     if paranoid.trim().parse::<i32>().is_ok_and(|level| level > 0) {

@@ -126,7 +126,7 @@ fn a_watched_program_is_drawn_while_it_runs() {
     let mut terminal = screen(80, 24);
     runs(&mut terminal, "contend trace -- sh -c 'sleep 60'");
     terminal.until("No wait for a lock so far.");
-    terminal.does("s", "used none of the C library's locks");
+    terminal.does("s", "Not the locks");
     terminal.types(b"qq");
     terminal.end();
 }

@@ -27,7 +27,7 @@ fn with(variable: &str, value: &Path, arguments: &[&str]) -> Output {
 fn every_experiment_is_in_the_record_and_on_the_page() {
     let folder = tempfile::tempdir().unwrap();
     let (archive, page) = (folder.path().join("archive.git"), folder.path().join("survey.html"));
-    let output = with("CONTEND_ARCHIVE", &archive, &["--seconds", "1", "--format", "json"]);
+    let output = with("CONTEND_ARCHIVE", &archive, &["--seconds", "25", "--format", "json"]);
     let (stdout, stderr) = text(&output);
     assert!(output.status.success(), "{stderr}");
     let record = read(stdout.as_bytes());

@@ -144,7 +144,7 @@ fn every_lock_is_measured_and_collapse_is_reported() {
         "--run",
         "5ms",
         "--seconds",
-        "1",
+        "15",
     ]);
     let has = |lock: &str| results(&record).iter().any(|row| row["lock"] == lock);
     for lock in

@@ -173,11 +173,11 @@ int main(int count, char **arguments) {
         if (fork()) { wait(0); return 0; }
     }
     if (IS("stopped-by-a-tracer")) {
-        pid_t child = fork();
-        if (child) {
-            if (ptrace(PTRACE_SEIZE, child, 0, 0) || ptrace(PTRACE_INTERRUPT, child, 0, 0)) fail("ptrace");
-            sleep(10);
-            kill(child, SIGKILL);
+        pid_t self_pid = getpid();
+        if (!fork()) {
+            usleep(300000);
+            if (ptrace(PTRACE_SEIZE, self_pid, 0, 0) || ptrace(PTRACE_INTERRUPT, self_pid, 0, 0)) fail("ptrace");
+            sleep(8);
             return 0;
         }
     }

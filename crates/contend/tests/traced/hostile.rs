@@ -136,7 +136,7 @@ fn faults(program: &Path, folder: &Path, kind: &str) -> Vec<String> {
     let said = contend.output().unwrap();
     let mut faults = Vec::new();
     match said.status.code() {
-        // What cannot be traced is an error with its reason.
+        // A process that cannot be traced is an error with its reason.
         Some(0) => {}
         Some(1 | 2) => {
             let stderr = String::from_utf8_lossy(&said.stderr).into_owned();
@@ -168,7 +168,7 @@ fn is_allowed(line: &str, output: &Path, pid: &str) -> bool {
     }
     let quoted = arguments.split('"').nth(1).unwrap_or_default();
     let is_own = quoted.starts_with(output.to_str().unwrap()) || quoted.starts_with("/proc/self/");
-    // The file by which a virtual machine is asked to listen, made and removed with its own rights.
+    // The file that requests a virtual machine to listen, made and removed with its own rights.
     let is_request = quoted.ends_with(&format!(".attach_pid{pid}")) || quoted.contains(".attach_pid");
     match name {
         "open" | "openat" | "openat2" | "creat" => {

@@ -1,4 +1,4 @@
-//! What a trace of a Go program does to processes that were not named: nothing.
+//! A trace of a Go program does nothing to processes that were not named.
 
 use crate::command::read;
 use crate::programs::{Programs, traced};

@@ -143,7 +143,7 @@ fn has_java_locks(record: &Value) -> bool {
 
 /// The program never opens the socket, so that the file would stay until the time limit, which is longer than the trace.
 #[test]
-fn request_is_a_file_of_the_process_in_its_tmp_and_does_not_stay() {
+fn request_is_a_file_of_the_process_and_does_not_stay() {
     let programs = Programs::new();
     let folder = programs.path("folder");
     std::fs::create_dir(&folder).unwrap();
@@ -163,7 +163,7 @@ fn request_is_a_file_of_the_process_in_its_tmp_and_does_not_stay() {
 fn answers_without_an_end_do_not_delay_the_end() {
     let programs = Programs::new();
     let dump = programs.path("dump");
-    // Each thread waits for a lock of its own, and one holds very many.
+    // Each thread waits for its own lock, and one holds very many.
     let waiter = |number: u32| {
         format!(
             "\"t{number}\" nid={number} x\n java.lang.Thread.State: BLOCKED\n at A.m{number}(A.java:1)\n - waiting to lock <w{number}> (a A)\n"
@@ -237,7 +237,7 @@ fn stopped_virtual_machine_gets_no_request() {
     }
 }
 
-/// As root and as the user of the virtual machine.
+/// Both root and the user of the virtual machine trace it.
 #[test]
 fn virtual_machine_of_another_user_has_its_locks() {
     if own_user() != 0 {

@@ -59,7 +59,7 @@ fn program_without_locks_is_refused_by_modes_that_change_them() {
 
 /// The program is process 1 there, and has the number of another process here.
 #[test]
-fn program_in_another_pid_namespace_has_its_threads_and_locks_once() {
+fn program_in_a_pid_namespace_has_threads_and_locks_once() {
     let programs = Programs::new();
     let Some(program) = programs.compiled("fivefold", &[]) else { return };
     for mounts in [&[] as &[&str], &["--mount-proc"]] {

@@ -305,7 +305,7 @@ fn what_is_wrong_is_said() {
     let nothing = Path::new("/bin/true");
     let cases: &[(&[&str], &Path, i32, &[&str])] = &[
         (&["--what-if", "third"], &program, 2, &["--what-if third", "no lock of this name", "first"]),
-        (&["--what-if"], nothing, 1, &["used none of the C library's locks", "--pid"]),
+        (&["--what-if"], nothing, 1, &["used none of the C library's locks", "contend trace -- PROGRAM"]),
         (&["--what-if", "first", "--metric", "nonesuch"], &program, 1, &["--metric nonesuch: no match"]),
         (&["--what-if", "first", "--swap", "mcs"], &program, 2, &["--what-if", "--swap"]),
         (&["--what-if", "first", "--full"], &program, 2, &["--what-if", "--full"]),

@@ -196,7 +196,7 @@ pub struct Row {
     /// How many locks of one type and one first call site the row is of.
     #[serde(default = "one")]
     pub instances: u32,
-    /// Whether the row is of the locks of a call site that have no rows of their own, since there were too many: a group of
+    /// Whether the row is of the locks of a call site that have no separate rows, since there were too many: a group of
     /// unknown size where the library counted, and not one lock.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub folded: bool,

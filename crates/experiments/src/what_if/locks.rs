@@ -57,7 +57,7 @@ pub fn find(wanted: Option<&str>, plan: &Plan, interruption: &Interruption) -> a
     Ok(Found { lost: traced.lost, ..chosen(wanted, candidates(traced.noted()), refusal)? })
 }
 
-/// Returns the locks to try; `refusal` says why the program has none of its own.
+/// Returns the locks to try; `refusal` says why the program itself has none.
 fn chosen(wanted: Option<&str>, all: Vec<Candidate>, refusal: Option<String>) -> anyhow::Result<Found> {
     if let Some(wanted) = wanted {
         let one = all.iter().find(|lock| lock.name == own_name(wanted));

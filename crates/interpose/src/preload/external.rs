@@ -1,11 +1,8 @@
 //! The parts of the C library that are used, declared here so that no crate is needed.
 
-use super::next;
 use crate::shared::kernel::{self, File};
 pub use crate::shared::next_object::keeping_errno;
 use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
-use core::sync::atomic::AtomicU32;
-use core::sync::atomic::Ordering::Relaxed;
 
 /// The `timespec` of `<time.h>` on 64-bit machines.
 #[repr(C)]
@@ -63,26 +60,6 @@ unsafe extern "C" {
 /// Returns whether a lock's function says that the caller has it: a robust one may report that its holder died.
 pub fn has_it(code: c_int) -> bool {
     code == 0 || code == EOWNERDEAD
-}
-
-/// Returns the kernel's number of the calling thread, as the C library knows it: it writes it into a mutex that the
-/// thread acquires. A program can forbid itself the system call, which it does not need.
-pub fn gettid() -> u32 {
-    const OWNER: usize = 2;
-    let mutex = [const { AtomicU32::new(0) }; 10];
-    let pointer = mutex.as_ptr().cast_mut().cast::<c_void>();
-    // SAFETY: a mutex of the C library is ten words, and zeros are a free one that no other thread knows.
-    let owner = if unsafe { next::pthread_mutex_lock()(pointer) } == 0 {
-        let owner = mutex[OWNER].load(Relaxed);
-        // SAFETY: the thread has just acquired it.
-        unsafe { next::pthread_mutex_unlock()(pointer) };
-        owner
-    } else {
-        0
-    };
-    // Another preloaded library may have other mutexes.
-    // SAFETY: the call takes nothing.
-    if owner == 0 { unsafe { kernel::call(kernel::GETTID, [0; 4]) as u32 } } else { owner }
 }
 
 /// Sleeps for this time. A signal may end the sleep early.

@@ -6,8 +6,9 @@
 //! all bytes must be the same.
 //! Waiting for a mutex and releasing it stay the C library's.
 
-use super::external::{gettid, pthread_key_create};
+use super::external::pthread_key_create;
 use super::next;
+use super::thread_number::gettid;
 use crate::shared::next_object::object_of;
 use core::ffi::c_void;
 use core::sync::atomic::AtomicU32;

@@ -27,7 +27,7 @@ extern "C" fn at_load() {
     if let (Some(region), 1 | 2) = (local::region(), local.level.load(Relaxed)) {
         cost::measure(region);
     }
-    // The program is not to be told of functions that were looked for in vain.
+    // The program must not see errors about functions that do not exist.
     // SAFETY: the call takes nothing.
     unsafe { dlerror() };
 }

@@ -34,6 +34,7 @@ mod record;
 mod shared_lock;
 mod slot;
 mod spot;
+mod thread_number;
 mod thread_word;
 mod what_if;
 

@@ -2,9 +2,10 @@
 
 use super::callers;
 use super::clock::now;
-use super::external::{gettid, pthread_key_create, pthread_setspecific};
+use super::external::{pthread_key_create, pthread_setspecific};
 use super::kinship;
 use super::local::{self, Local};
+use super::thread_number::gettid;
 use super::thread_word;
 use super::what_if::ends;
 use crate::layout::{Lock, Region, Thread, holder};

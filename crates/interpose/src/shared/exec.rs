@@ -40,7 +40,7 @@ fn find_all() {
 
 /// The path of this library, as the environment has it; null until it is known.
 static OWN: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
-/// Its device and number, by which a path that leads to another file by now is told from it.
+/// Its device and number, by which another file that the path leads to by now is recognised.
 static IDENTITY: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
 /// Notes the path of this library, at its start.
@@ -410,7 +410,7 @@ mod replaced {
         let argument = |number: usize| match number.checked_sub(IN_REGISTERS) {
             // SAFETY: no argument before this one was null, so it is one of the call's.
             None => unsafe { registers.add(number).read() },
-            // SAFETY: as for the registers.
+            // SAFETY: no argument before this one was null, so it is on the stack of the call.
             Some(further) => unsafe { stack.add(further).read() },
         };
         let count = (0..ARGUMENTS).take_while(|number| !argument(*number).is_null()).count();

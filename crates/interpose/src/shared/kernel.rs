@@ -42,7 +42,9 @@ pub use numbers::*;
 ///
 /// # Safety
 /// The arguments are right for the call.
-pub unsafe fn call(number: c_long, [a, b, c, d]: [usize; 4]) -> isize {
+pub unsafe fn call<const COUNT: usize>(number: c_long, arguments: [usize; COUNT]) -> isize {
+    const { assert!(COUNT <= 5) };
+    let [a, b, c, d, e] = core::array::from_fn(|place| arguments.get(place).copied().unwrap_or(0));
     let result: isize;
     #[cfg(target_arch = "x86_64")]
     // SAFETY: by this function's contract; the kernel changes these registers only.
@@ -50,7 +52,7 @@ pub unsafe fn call(number: c_long, [a, b, c, d]: [usize; 4]) -> isize {
         core::arch::asm!(
             "syscall",
             inlateout("rax") number as isize => result,
-            in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d,
+            in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d, in("r8") e,
             lateout("rcx") _, lateout("r11") _,
             options(nostack)
         );
@@ -60,7 +62,7 @@ pub unsafe fn call(number: c_long, [a, b, c, d]: [usize; 4]) -> isize {
     unsafe {
         core::arch::asm!(
             "svc 0",
-            in("x8") number, inlateout("x0") a as isize => result, in("x1") b, in("x2") c, in("x3") d,
+            in("x8") number, inlateout("x0") a as isize => result, in("x1") b, in("x2") c, in("x3") d, in("x4") e,
             options(nostack)
         );
     }

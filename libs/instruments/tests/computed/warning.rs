@@ -66,7 +66,7 @@ fn measured_pairs_precede_the_kernel_topology() {
 }
 
 #[test]
-fn measured_pairs_hold_for_a_while_and_until_they_are_contradicted() {
+fn measured_pairs_hold_for_a_while_or_until_contradicted() {
     let probe = |probed_unix_s, share_a_core| ProbedPairs {
         probed_unix_s,
         pairs: vec![ProbedPair { cpus: [0, 1], share_a_core, probed_unix_s: None }],

@@ -1,4 +1,4 @@
-//! The headers and Rust agree, and an invalid pointer is described. What needs a compiler is in `tests/example.rs`.
+//! The headers and Rust agree, and an invalid pointer is described. Tests that need a compiler are in `tests/example.rs`.
 
 use std::{fs, path::Path};
 

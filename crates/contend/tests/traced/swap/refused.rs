@@ -12,7 +12,7 @@ fn what_is_wrong_with_a_metric_or_a_program_is_said() {
         (&["--metric", "nonesuch"], &[], &["--metric nonesuch: no match", "unmodified program"]),
         (&["--metric", "r"], &[], &["--metric r: 2 matches in one run"]),
         (&["--metric", "(rate) "], &[], &["\"rate\" is not a number"]),
-        (&["--prepare", "false"], &[], &["--prepare false", "exit status: 1"]),
+        (&["--prepare", "false"], &[], &["--prepare false", "status 1"]),
         (&[], &["fail"], &["the unmodified program ended with status 7", "last line of its output: \"rate 100\""]),
         (&[], &["crash"], &["the unmodified program was killed by signal 6"]),
     ];

@@ -91,36 +91,53 @@ const MOST_SHARE: u64 = 20;
 
 /// The probes of the other threads of a window, in ticks: spans that do not overlap, in order of time.
 #[derive(Debug, Default)]
-pub struct OthersProbes(Vec<(u64, u64)>);
+pub struct OthersProbes {
+    spans: Vec<(u64, u64)>,
+    /// The length of all spans before each, and of all.
+    before: Vec<u64>,
+}
 
 impl OthersProbes {
     /// Collects the probes of all traces but that of thread number `thread`.
     pub fn of<'a>(traces: impl Iterator<Item = &'a Trace>, thread: usize) -> Self {
         let others = traces.enumerate().filter(|(place, _)| *place != thread);
-        Self(joined(others.flat_map(|(_, trace)| trace.probes()).copied().collect()))
+        Self::new(joined(others.flat_map(|(_, trace)| trace.probes()).copied().collect()))
+    }
+
+    fn new(spans: Vec<(u64, u64)>) -> Self {
+        let sums = spans.iter().scan(0, |sum, (from, to)| {
+            *sum += to - from;
+            Some(*sum)
+        });
+        let before = std::iter::once(0).chain(sums).collect();
+        Self { spans, before }
     }
 
     /// Returns whether probes took too much of this time for it to count.
     pub fn spoil(&self, (start, end): (u64, u64)) -> bool {
-        let first = self.0.partition_point(|probe| probe.1 <= start);
-        let within = self.0[first..].iter().take_while(|probe| probe.0 < end);
-        let taken: u64 = within.map(|probe| probe.1.min(end) - probe.0.max(start)).sum();
+        let first = self.spans.partition_point(|probe| probe.1 <= start);
+        let last = self.spans.partition_point(|probe| probe.0 < end);
+        if first >= last {
+            return false;
+        }
+        let outside = start.saturating_sub(self.spans[first].0) + self.spans[last - 1].1.saturating_sub(end);
+        let taken = self.before[last] - self.before[first] - outside;
         taken * MOST_SHARE > end - start
     }
 
     /// Returns the indices of the iterations whose operation is spoiled, in order.
     ///
-    /// The iterations are in order of time.
+    /// The iterations are in order of time. Each that overlaps a probe is looked at once: one that waits for hundreds of
+    /// threads overlaps the probes of all of them.
     pub fn spoiled(&self, operation: Operation, rounds: &[Round]) -> Vec<usize> {
-        let mut places = Vec::new();
-        for probe in &self.0 {
-            let first = rounds.partition_point(|round| round.ended <= probe.0);
-            let overlapping = rounds[first..].iter().take_while(|round| round.began < probe.1).count();
+        let (mut places, mut next) = (Vec::new(), 0);
+        for probe in &self.spans {
+            let first = rounds.partition_point(|round| round.ended <= probe.0).max(next);
+            let last = rounds.partition_point(|round| round.began < probe.1);
             let spoiled = |place: &usize| self.spoil(operation.span(&rounds[*place]));
-            places.extend((first..first + overlapping).filter(spoiled));
+            places.extend((first..last).filter(spoiled));
+            next = next.max(last);
         }
-        // An iteration between two probes may overlap both.
-        places.dedup();
         places
     }
 }

@@ -273,8 +273,8 @@ enum Message {
 /// How often the observer is polled for a stop, and the child's messages are read.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The time in which the child sends its sums after it was asked to stop.
-const ANSWERS: Duration = Duration::from_secs(1);
+/// The time in which the child sends its sums after the request to stop.
+const ANSWERS: Duration = Duration::from_secs(3);
 
 /// Measures in a child until the plan's length is over or the observer stops it.
 ///

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// The common property of locks that are one row.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
-    /// A global variable, or the locks of a call site that have no slots of their own, by the slot.
+    /// A global variable, or the locks of a call site that have no separate slots, by the slot.
     Slot(u32),
     /// The process, the type, and the call site.
     CallSite(u32, u32, u64),

@@ -73,7 +73,7 @@ impl Cycle {
 /// Cycles of each kind that are named at most.
 const MOST_CYCLES: usize = 100;
 /// Edges that are looked at for circles; and orders that are compared, in all cycles and in one. A search that uses up
-/// what is left for one cycle leaves that cycle out.
+/// the rest for one cycle omits that cycle.
 const MOST_STEPS: u64 = 2_000_000;
 const MOST_COMPARED: u64 = 1_000_000;
 const MOST_COMPARED_IN_ONE: u64 = 100_000;

@@ -353,7 +353,7 @@ pub struct OtherUser {
 enum Elsewhere {
     User(u32),
     UserNamespace,
-    /// It has a `/proc` of its own, in which contend is not.
+    /// It has its own `/proc`, in which contend is not.
     PidNamespace,
 }
 

@@ -11,7 +11,7 @@ const INFINITY: u64 = u64::MAX;
 type Limit = [u64; 2];
 
 fn plus(limit: u64) -> u64 {
-    // A limit that is no number of bytes that any machine has is as good as none.
+    // A limit above the memory of any machine does not limit.
     limit.saturating_add(local::memory().len() as u64)
 }
 

@@ -4,7 +4,7 @@
 //! - A program that forbids itself system calls (seccomp) is ended by one that the library makes. From then on it makes
 //!   none: [`local::confine`].
 //! - `mlockall` would fill the whole memory that is recorded into, of which a program touches a few pages. So its own
-//!   mappings are locked one by one, and that memory is left out.
+//!   mappings are locked one by one, except for that memory.
 //!
 //! `syscall` is replaced for these calls alone. Programs that make them in another way are not seen.
 
@@ -119,7 +119,15 @@ extern "C" fn result(result: isize) -> c_long {
 
 extern "C" fn noticed(number: c_int, a: usize, b: usize, c: usize, d: usize, e: usize) -> c_long {
     match number {
-        PRCTL => prctl(a as c_int, b, c, d, e).into(),
+        // Another preloaded library may make its own `prctl` by this function.
+        PRCTL => {
+            // SAFETY: the arguments are passed on as the program gave them.
+            let code = unsafe { call(c_long::from(number), [a, b, c, d, e]) };
+            if a == PR_SET_SECCOMP && code == 0 {
+                local::confine();
+            }
+            result(code)
+        }
         SECCOMP => {
             // SAFETY: the arguments are passed on as the program gave them.
             let code = unsafe { call(c_long::from(number), [a, b, c, d]) };
@@ -145,7 +153,7 @@ extern "C" fn mlockall(flags: c_int) -> c_int {
     let real = |flags| unsafe { next::mlockall()(flags) };
     let memory = local::memory();
     let is_ordinary = (MCL_CURRENT..8).contains(&flags) && flags & MCL_CURRENT != 0;
-    // A sanitizer, which has memory of its own that must not be locked, lets the call do nothing.
+    // A sanitizer, whose own memory must not be locked, lets the call do nothing.
     let is_c_librarys = || object_of(next::mlockall() as *mut c_void) == object_of(pthread_key_create as *mut c_void);
     if memory.is_empty() || !is_ordinary || local::is_confined() || !keeping_errno(is_c_librarys) {
         return real(flags);
@@ -174,7 +182,7 @@ extern "C" fn mlockall(flags: c_int) -> c_int {
     0
 }
 
-/// Returns whether the limit of locked memory permits what is mapped, without so many bytes.
+/// Returns whether the limit of locked memory permits all mappings, without this number of bytes.
 fn fits(without: usize) -> bool {
     const RLIMIT_MEMLOCK: usize = 8;
     let (mut limit, mut text) = ([0_u64; 2], [0; 32]);
@@ -188,7 +196,7 @@ fn fits(without: usize) -> bool {
     is_known && (pages * PAGE as u64).saturating_sub(without as u64) <= limit[0]
 }
 
-/// Locks all mappings but the one that begins at an address. Those that cannot be are left out, as `mlockall` does.
+/// Locks all mappings but the one that begins at an address. Those that cannot be are omitted, as `mlockall` does.
 fn lock_all(mappings: &File, but: usize, is_on_fault: bool) {
     let (mut bytes, mut range, mut field) = ([0; 1024], [0_usize; 2], 0);
     loop {

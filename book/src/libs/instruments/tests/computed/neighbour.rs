@@ -1,0 +1,1 @@
+../../../../../../libs/instruments/tests/computed/neighbour.rs

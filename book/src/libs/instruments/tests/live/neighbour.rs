@@ -1,1 +1,0 @@
-../../../../../../libs/instruments/tests/live/neighbour.rs
