@@ -162,12 +162,14 @@ fn is_allowed(line: &str, output: &Path, pid: &str) -> bool {
     let Some((_, call)) = line.split_once(' ') else { return true };
     let call = call.trim_start();
     let Some((name, arguments)) = call.split_once('(') else { return true };
-    // The result of a call that another thread interrupted is in its second line.
-    if arguments.contains(" = -1 ") {
+    // The second line of a call that another thread interrupted has its result only.
+    if arguments.contains(" = -1 ") || call.starts_with("<... ") {
         return true;
     }
     let quoted = arguments.split('"').nth(1).unwrap_or_default();
-    let is_own = quoted.starts_with(output.to_str().unwrap()) || quoted.starts_with("/proc/self/");
+    // A draft of the output has a name in its directory, which is held.
+    let is_draft = quoted.starts_with(".contend-");
+    let is_own = is_draft || quoted.starts_with(output.to_str().unwrap()) || quoted.starts_with("/proc/self/");
     // The file that requests a virtual machine to listen, made and removed with its own rights.
     let is_request = quoted.ends_with(&format!(".attach_pid{pid}")) || quoted.contains(".attach_pid");
     match name {

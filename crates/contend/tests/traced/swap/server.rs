@@ -45,8 +45,8 @@ fn a_server_has_the_same_patience_whether_it_is_watched_or_not() {
     let flags = ["--swap", "adaptive", "--runs", "6", "--warmup", "0", "--quiet", "--client", &client];
     let output = trace(&flags, &program, &["lingers", ended.to_str().unwrap()]).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
-    // Two watched runs, then plain, pass and one lock: each came to its end.
-    assert_eq!(std::fs::read_to_string(ended).unwrap().lines().count(), 2 + 3 * 6);
+    // Two watched runs, a trial, then plain, pass and one lock: each came to its end.
+    assert_eq!(std::fs::read_to_string(ended).unwrap().lines().count(), 2 + 1 + 3 * 6);
     // One that does not end is ended when that is over.
     let output = trace(&[&["--patience", "100ms"][..], &flags].concat(), &program, &["stays"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
