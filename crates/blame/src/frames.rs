@@ -1,5 +1,6 @@
 //! A call path with names: which frames are the program's own, and what kind of lock the others are of.
 
+use crate::futexes::purpose::Purpose;
 use crate::names::{Names, Site, is_c_library, is_wrapper, short};
 use crate::python::{is_function, is_interpreter};
 
@@ -23,12 +24,16 @@ pub struct Frames {
     pub frames: Vec<Frame>,
     /// The kind of object that the innermost functions wait for, as far as their names show it.
     pub kind: Option<Kind>,
+    /// Whether only the name of a function of the program's own says that it is a lock.
+    pub is_named_lock: bool,
 }
 
 /// The object that functions of libraries wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     Mutex,
+    /// An object whose use shows that it excludes: a program's own lock, whatever it is made of.
+    Lock,
     Spin,
     RwLock,
     Condition,
@@ -56,6 +61,7 @@ impl Kind {
     pub fn name(self) -> &'static str {
         match self {
             Self::Mutex => "mutex",
+            Self::Lock => "lock",
             Self::Spin => "spin",
             Self::RwLock => "rwlock",
             Self::Condition => "cond",
@@ -77,6 +83,7 @@ impl Kind {
         matches!(
             self,
             Self::Mutex
+                | Self::Lock
                 | Self::Spin
                 | Self::RwLock
                 | Self::Semaphore
@@ -86,6 +93,17 @@ impl Kind {
                 | Self::Interpreter
                 | Self::Once
         )
+    }
+}
+
+/// Returns the kind of an object by its use, where that is known. Functions of libraries say what they wait for; those of the
+/// program's own have any name.
+pub fn kind_by_use(purpose: Option<Purpose>, kind: Option<Kind>, is_named: bool) -> Option<Kind> {
+    let of_library = kind.filter(|_| !is_named);
+    match purpose {
+        None | Some(Purpose::Pool) => kind,
+        Some(Purpose::Exclusion) => of_library.filter(|kind| kind.is_lock()).or(Some(Kind::Lock)),
+        Some(Purpose::Work | Purpose::Together | Purpose::Poll) => of_library.or(Some(Kind::Park)),
     }
 }
 
@@ -488,6 +506,7 @@ impl Frames {
         }
         if is_own_lock && matches!(self.kind, None | Some(Kind::Park | Kind::Condition)) {
             self.kind = Some(Kind::Mutex);
+            self.is_named_lock = true;
         }
         if *is_outside && file == "libjvm.so" {
             self.kind = kind_in_machine(self.kind, symbol);

@@ -1,6 +1,7 @@
 //! Assembly of waits from events: a thread begins a futex call, sleeps, is woken by another, and runs again.
 
 use super::events::{Event, What};
+use super::purpose::{Block, End, Purpose, Uses};
 use super::runs::Runs;
 use super::waits::{Held, LONGEST, Slices, StackNumber, Wait, Waits};
 use crate::memory::top_of_stack;
@@ -55,6 +56,9 @@ pub struct Follower {
     /// Slices of the record that ended in this part.
     slices: Slices,
     threads: HashMap<u32, Thread>,
+    /// The threads that have ended a sleep, and made no other call since: the wait goes on if they sleep at the same word again.
+    slept: HashMap<u32, Slept>,
+    uses: Uses,
     /// The threads that were found waiting when the window began, and the stacks that they wait at.
     standing: HashMap<u32, (Blocked, StackNumber)>,
     timelines: HashMap<u32, Timeline>,
@@ -79,6 +83,8 @@ pub struct Follower {
     woke: HashMap<u32, (u64, Word)>,
     /// The last releases of each word.
     releases: HashMap<Word, VecDeque<Release>>,
+    /// Number of all these releases.
+    released: usize,
     /// The thread that waited for each word; `None` for several.
     waiters: HashMap<Word, Option<u32>>,
     /// Words without separate sums.
@@ -118,14 +124,28 @@ struct Thread {
     call: Option<Call>,
     /// The wake after which it has not run yet.
     woken: Option<Woken>,
+    /// Whether its wait began with an earlier sleep.
+    goes_on: bool,
+}
+
+/// A sleep that has ended, and what is known of the wait up to here.
+struct Slept {
+    call: Call,
+    is_timeout: bool,
+    wait: Wait,
+    held: Held,
+    instead: Vec<(u32, f64)>,
 }
 
 #[derive(Clone, Copy)]
 struct Call {
     word: Word,
+    block: Option<Block>,
+    command: u32,
     stack: StackNumber,
     waits: bool,
     may_time_out: bool,
+    /// The begin of the wait: with a thread that was woken and did not get what it waits for, that of its first sleep.
     began: u64,
     /// Time up to which the wait is counted in slices of the record.
     sliced_to: u64,
@@ -172,8 +192,14 @@ struct Past {
 /// Waits of each thread that are remembered: more than a critical section has, mostly.
 const MOST_PAST: usize = 16;
 
-/// Releases of each word that are remembered: more than come between two of one thread.
-const MOST_RELEASES: usize = 8;
+/// Releases of each word, and of all, that are remembered: those during a long wait, in which others had the lock in turn.
+const MOST_RELEASES: usize = 256;
+const MOST_RELEASES_OF_ALL: usize = 1 << 18;
+
+/// A thread that did something for less than this, in ns, between two sleeps at one word, and woke nobody there, did not get what
+/// it waits for: it is one wait. It tries the word and calls the kernel again, which takes a microsecond; who got something uses
+/// it.
+const TRIED_NS: f64 = 50e3;
 
 impl Got {
     /// Returns whether it was a wait for the same lock as a call. A readers-writer lock has several words. Each thread that
@@ -201,9 +227,15 @@ struct Woken {
 const COMMAND: u32 = 0x7f;
 const PRIVATE: u32 = 0x80;
 const WAITING: [u32; 5] = [0, 6, 9, 11, 13];
+const WAKING: [u32; 7] = [1, 3, 4, 5, UNLOCK_PI, 10, 12];
+const UNLOCK_PI: u32 = 7;
 
 fn is_wait(operation: u32) -> bool {
     WAITING.contains(&(operation & COMMAND))
+}
+
+fn is_wake(command: u32) -> bool {
+    WAKING.contains(&command)
 }
 
 /// A thread when a window of the record begins, and the call that it is blocked in.
@@ -240,6 +272,7 @@ impl Follower {
 
     /// Ends a slice of the record; the scatter of the slices is that of the sums.
     pub fn end_slice(&mut self, at: u64) {
+        self.settle();
         let length = at.saturating_sub(self.slice_began) as f64;
         for call in self.threads.values_mut().filter_map(|thread| thread.call.as_mut()).filter(|call| call.counts()) {
             // A call that has just begun may find that it has nothing to wait for.
@@ -256,6 +289,8 @@ impl Follower {
 
     /// Ends the window of the record: waits that go on are counted up to now. Who has a lock is not known after it.
     pub fn end_window(&mut self, at: u64) {
+        self.settle();
+        self.uses.interrupt();
         for (_, thread) in self.threads.drain() {
             if let Some(call) = thread.call.filter(Call::counts) {
                 let sum = self.waits.entry((call.word, call.stack)).or_default();
@@ -270,6 +305,7 @@ impl Follower {
         self.past.clear();
         self.woke.clear();
         self.releases.clear();
+        self.released = 0;
         self.left.clear();
         self.runs = Runs::default();
     }
@@ -299,8 +335,17 @@ impl Follower {
             };
             self.standing.insert(thread, (call, stack));
             let word = Word::At { process, address };
-            let call = Some(Call { word, stack, waits: true, may_time_out: time != 0, began: at, sliced_to: at });
-            self.threads.insert(thread, Thread { call, woken: None });
+            let call = Call {
+                word,
+                block: Block::of(word, operation & PRIVATE != 0),
+                command: operation & COMMAND,
+                stack,
+                waits: true,
+                may_time_out: time != 0,
+                began: at,
+                sliced_to: at,
+            };
+            self.threads.insert(thread, Thread { call: Some(call), ..Thread::default() });
         }
     }
 
@@ -393,13 +438,10 @@ impl Follower {
                 let is_join = self.is_join(operation, value);
                 let stack = self.number(Path { process, frames: unwinder.frames(&stack), is_join });
                 let word = Word::At { process, address: word };
-                let waits = is_wait(operation);
-                let call = Some(Call { word, stack, waits, may_time_out, began: raw_ns, sliced_to: raw_ns });
-                if self.threads.len() >= MOST_THREADS {
-                    // Most of them ended within a call.
-                    self.threads.clear();
-                }
-                self.threads.insert(thread, Thread { call, woken: None });
+                let block = Block::of(word, operation & PRIVATE != 0);
+                let (waits, command) = (is_wait(operation), operation & COMMAND);
+                let (began, sliced_to) = (raw_ns, raw_ns);
+                self.calls(thread, Call { word, block, command, stack, waits, may_time_out, began, sliced_to });
             }
             What::Return { result } => self.returned(raw_ns, thread, result),
             What::Out { .. } | What::Lost { .. } | What::Fork { .. } => {}
@@ -410,6 +452,72 @@ impl Follower {
     /// of a word that processes share, so that the C library cannot call the word private, as it calls most of its locks.
     fn is_join(&self, operation: u32, value: u32) -> bool {
         is_wait(operation) && operation & PRIVATE == 0 && self.is_of_target(value)
+    }
+
+    fn calls(&mut self, thread: u32, call: Call) {
+        if self.threads.len() >= MOST_THREADS {
+            // Most of them ended within a call.
+            self.threads.clear();
+        }
+        let slept = self.slept.remove(&thread);
+        let is_again = |slept: &Slept| {
+            slept.call.word == call.word && call.waits && self.used_ns(thread, slept.wait.ended, call.began) < TRIED_NS
+        };
+        let (call, goes_on) = match slept {
+            Some(slept) if is_again(&slept) => {
+                // It did not get it.
+                let past = self
+                    .past
+                    .get_mut(&thread)
+                    .filter(|past| past.back().map(|last| last.ended) == Some(slept.wait.ended));
+                past.and_then(VecDeque::pop_back);
+                self.got.remove(&thread);
+                let Call { stack, began, sliced_to, .. } = slept.call;
+                if slept.is_timeout {
+                    self.waits.entry((call.word, stack)).or_default().timeouts += 1;
+                }
+                (Call { stack, began, sliced_to, ..call }, true)
+            }
+            slept => {
+                slept.into_iter().for_each(|slept| self.add(slept));
+                if let Some(block) = call.block {
+                    match call.waits {
+                        true => self.uses.asks(thread, block),
+                        false if is_wake(call.command) => self.uses.passes(thread, block, call.began),
+                        false => {}
+                    }
+                }
+                (call, false)
+            }
+        };
+        self.threads.insert(thread, Thread { call: Some(call), woken: None, goes_on });
+    }
+
+    /// Returns the part of this time in which a thread was not kept from a CPU, as far as its switches are known.
+    fn used_ns(&self, thread: u32, from: u64, to: u64) -> f64 {
+        let since = |raw: u64| raw.saturating_sub(self.began) as f64;
+        let seen = self.timelines.get(&thread).map(|timeline| timeline.seen(since(from), since(to)));
+        to.saturating_sub(from) as f64 - seen.map_or(0.0, |seen| seen.preempted)
+    }
+
+    /// Adds the waits to the sums that would go on if their threads slept at the same word again: the sums are to be read.
+    pub fn settle(&mut self) {
+        let mut slept: Vec<Slept> = self.slept.drain().map(|(_, slept)| slept).collect();
+        slept.sort_by_key(|slept| (slept.wait.ended, slept.wait.thread));
+        slept.into_iter().for_each(|slept| self.add(slept));
+    }
+
+    /// Returns what a word is for, as far as its use shows that.
+    pub fn purpose(&self, word: Word) -> Option<Purpose> {
+        match word {
+            Word::At { process, address } => self.uses.purpose(process, address),
+            Word::Folded { .. } => None,
+        }
+    }
+
+    /// Returns what was seen of the use of all words.
+    pub fn uses(&self) -> &Uses {
+        &self.uses
     }
 
     fn number(&mut self, mut path: Path) -> StackNumber {
@@ -466,12 +574,15 @@ impl Follower {
         let Some(call) = thread.call.filter(|call| call.waits && thread.woken.is_none()) else { return };
         let release = Release { by, at, stack };
         thread.woken = Some(Woken { release, ran: None });
-        if self.releases.len() >= MOST_PLACES && !self.releases.contains_key(&call.word) {
+        if self.released >= MOST_RELEASES_OF_ALL {
             self.releases.clear();
+            self.released = 0;
         }
         let releases = self.releases.entry(call.word).or_default();
         if releases.len() >= MOST_RELEASES {
             releases.pop_front();
+        } else {
+            self.released += 1;
         }
         releases.push_back(release);
     }
@@ -479,9 +590,16 @@ impl Follower {
     fn returned(&mut self, at: u64, thread: u32, result: i64) {
         const ETIMEDOUT: i64 = 110;
         const EAGAIN: i64 = 11;
-        let Some(Thread { call: Some(call), woken }) = self.threads.remove(&thread) else { return };
-        // If the word had changed already, there was no wait.
-        if !call.waits || result == -EAGAIN {
+        let Some(Thread { call: Some(call), woken, goes_on }) = self.threads.remove(&thread) else { return };
+        if !call.waits {
+            if let Some(block) = call.block.filter(|_| is_wake(call.command)) {
+                let woken = if call.command == UNLOCK_PI { i64::from(result == 0) } else { result };
+                self.uses.woke(thread, block, woken.try_into().unwrap_or(0));
+            }
+            return;
+        }
+        // If the word had changed already, there was no wait, unless the thread has slept for it before.
+        if result == -EAGAIN && !goes_on {
             return;
         }
         if self.waiters.len() >= MOST_PLACES && !self.waiters.contains_key(&call.word) {
@@ -541,8 +659,19 @@ impl Follower {
             }
             self.got.insert(thread, Got { word: call.word, stack: call.stack, at, woken: release });
         }
+        if let Some(block) = call.block.filter(|_| is_timeout) {
+            self.uses.waited(thread, block, End::TimedOut, at);
+        }
         let turn = woken.and_then(|woken| Some((woken.release.at, woken.ran?)));
         let instead = turn.map_or_else(Vec::new, |(woken, (ran, cpu))| self.runs.between(woken, ran, cpu));
+        if self.slept.len() >= MOST_THREADS {
+            self.settle();
+        }
+        self.slept.insert(thread, Slept { call, is_timeout, wait, held, instead });
+    }
+
+    /// Adds a wait to the sums.
+    fn add(&mut self, Slept { call, is_timeout, wait, held, instead }: Slept) {
         let place = (call.word, call.stack);
         if self.waits.len() >= MOST_PLACES && !self.waits.contains_key(&place) {
             self.fold();
@@ -552,8 +681,11 @@ impl Follower {
             sum.timeouts += 1;
             return;
         }
+        if let Some(block) = call.block {
+            self.uses.waited(wait.thread, block, End::Woken, wait.ended);
+        }
         sum.add(&wait, held, instead);
-        sum.note_in_slice(at.saturating_sub(call.sliced_to));
+        sum.note_in_slice(wait.ended.saturating_sub(call.sliced_to));
         self.count += 1;
         if self.kept.len() < self.room {
             self.kept.push((call.word, wait.clone()));
@@ -598,11 +730,10 @@ impl Follower {
     /// Returns the states of the threads that had the lock during a wait: the waker since it got the lock, before that the
     /// thread that had released it to the waker, and so on.
     fn held(&self, call: &Call, thread: u32, last: Release) -> (Seen, Held) {
-        const MOST_HOLDERS: usize = 64;
         let since = |raw: u64| raw.saturating_sub(self.began) as f64;
         let (mut seen, mut held) = (Seen::default(), Held::default());
         let (mut by, mut to, mut released_at) = (last.by, last.at, last.stack);
-        for _ in 0..MOST_HOLDERS {
+        for _ in 0..MOST_RELEASES {
             let Some((from, before)) = self.had_since(call, thread, by, to) else { break };
             let (had_from, from) = (from, from.max(call.began));
             if let Some(timeline) = self.timelines.get(&by) {
@@ -680,6 +811,7 @@ mod tests {
             event(600, 2, What::Return { result: 0 }),
         ];
         events.into_iter().for_each(|event| follower.note(event, &mut unwinder));
+        follower.settle();
         let [((word, _), waits)] = follower.waits.iter().collect::<Vec<_>>()[..] else { panic!("one wait") };
         let at = Word::At { process: 1, address: 0xf00 };
         assert_eq!((*word, waits.times.ticks, waits.times.count, waits.wakes.ticks), (at, 500, 1, 80));
@@ -714,6 +846,7 @@ mod tests {
             event(520, 2, What::Return { result: 0 }),
         ];
         events.into_iter().for_each(|event| follower.note(event, &mut unwinder));
+        follower.settle();
         let [waits] = follower.waits.values().collect::<Vec<_>>()[..] else { panic!("one place") };
         assert_eq!(waits.times.ticks, 420 + 150);
         // Of thread 3, which woke 4, no switch was seen.
@@ -744,6 +877,7 @@ mod tests {
             event(520, 2, What::Return { result: 0 }),
         ];
         events.into_iter().for_each(|event| follower.note(event, &mut unwinder));
+        follower.settle();
         let seen = follower.longest.values().flatten().find(|wait| wait.thread == 2).map(|wait| wait.seen);
         assert_eq!(seen, Some(Seen { known: 190.0 + 200.0, off: 170.0, preempted: 0.0 }));
         // Thread 3 released it after 170 ns of the wait of 4 and 190 ns of that of 2, and 4 after another 200 ns.
@@ -778,6 +912,7 @@ mod tests {
             event(310, 2, What::Return { result: 0 }),
         ];
         events.into_iter().for_each(|event| follower.note(event, &mut unwinder));
+        follower.settle();
         let place = follower.stacks.iter().position(|path| path.frames.first() == Some(&77)).unwrap();
         let of = |address| {
             let is_it = |((word, _), _): &(&(Word, StackNumber), &Waits)| *word == Word::At { process: 1, address };
@@ -797,6 +932,7 @@ mod tests {
             event(510, 2, What::Return { result: 0 }),
         ];
         again.into_iter().for_each(|event| follower.note(event, &mut unwinder));
+        follower.settle();
         let of_lock = follower.waits.iter().find(|((word, _), _)| *word == Word::At { process: 1, address: 0xf00 });
         assert_eq!(of_lock.unwrap().1.holder_waits, HashMap::from([((place, false), 160.0), ((place, true), 60.0)]));
     }
@@ -823,6 +959,7 @@ mod tests {
             event(310, 2, What::Return { result: 0 }),
         ];
         events.into_iter().for_each(|event| follower.note(event, &mut unwinder));
+        follower.settle();
         let seen = follower.longest.values().flatten().find(|wait| wait.thread == 2).map(|wait| wait.seen);
         assert_eq!(seen, Some(Seen { known: 90.0 + 100.0, off: 0.0, preempted: 0.0 }));
     }
@@ -858,8 +995,77 @@ mod tests {
                 event(520, 2, What::Return { result: 0 }),
             ];
             events.into_iter().for_each(|event| follower.note(event, &mut unwinder));
+            follower.settle();
             assert_eq!(follower.waits.values().map(|waits| waits.seen.known).sum::<f64>(), known);
         }
+    }
+
+    /// Thread 2 asks at 100. It is woken at 200 and at 400, finds the lock taken both times, and has it at 600; thread 3 has it
+    /// up to 200, 4 up to 400, and 5 up to 600. At 700, thread 2 wakes the next one.
+    #[test]
+    fn a_wait_ends_when_the_thread_has_the_lock() {
+        let events = |others: [u32; 3]| {
+            let round = |(number, by): (u64, u32)| {
+                let at = 200 * number;
+                let mut events = vec![
+                    event(at + 195, by, call(129)),
+                    event(at + 200, by, What::Wakes { thread: 2 }),
+                    event(at + 201, by, What::Return { result: 1 }),
+                    event(at + 205, 2, What::Return { result: 0 }),
+                ];
+                // The word has changed again by one of the calls.
+                let changed = [event(at + 207, 2, call(128)), event(at + 208, 2, What::Return { result: -11 })];
+                events.extend(changed.into_iter().filter(|_| number == 0));
+                events.extend((number < 2).then(|| event(at + 209, 2, call(128))));
+                events
+            };
+            let mut all: Vec<Event> = [2, 3, 4, 5].map(|thread| event(90, thread, What::In)).into();
+            all.push(event(100, 2, call(128)));
+            all.extend((0..).zip(others).flat_map(round));
+            all.extend([event(700, 2, call(129)), event(705, 2, What::Return { result: 1 })]);
+            all
+        };
+        let mut follower = Follower::new(0, 9);
+        follower.follow([1].into_iter());
+        let mut unwinder = Stacks::default();
+        events([3, 4, 5]).into_iter().for_each(|event| follower.note(event, &mut unwinder));
+        let [waits] = follower.waits.values().collect::<Vec<_>>()[..] else { panic!("one place") };
+        assert_eq!((waits.times.count, waits.times.ticks), (1, 605 - 100));
+        let [(_, wait)] = &follower.kept[..] else { panic!("one wait") };
+        assert_eq!((wait.began, wait.ended, wait.waker.map(|(thread, _)| thread)), (100, 605, Some(5)));
+        // All of it is of those who had the lock in turn, up to the last release.
+        assert_eq!(waits.holders.values().sum::<f64>(), 500.0);
+    }
+
+    /// The same sleeps, and work in between: on a CPU, or for somebody else.
+    #[test]
+    fn who_did_something_in_between_waits_again() {
+        let wakes = |at| [event(at, 3, What::Wakes { thread: 2 }), event(at + 10, 2, What::Return { result: 0 })];
+        let runs: u64 = 60_000;
+        let mut follower = Follower::new(0, 0);
+        follower.follow([1].into_iter());
+        let mut unwinder = Stacks::default();
+        let mut events = vec![event(90, 2, What::In), event(100, 2, call(128))];
+        events.extend(wakes(190));
+        // It ran, or slept, for long.
+        events.push(event(200 + runs, 2, call(128)));
+        events.extend(wakes(300 + runs));
+        // It woke another at the word.
+        events.extend([event(320 + runs, 2, call(129)), event(325 + runs, 2, What::Return { result: 1 })]);
+        events.push(event(330 + runs, 2, call(128)));
+        events.extend(wakes(400 + runs));
+        // It was preempted meanwhile, and had done nothing.
+        events.extend([
+            event(420 + runs, 2, What::Out { is_preempted: true }),
+            event(500 + 2 * runs, 2, What::In),
+            event(510 + 2 * runs, 2, call(128)),
+        ]);
+        events.extend(wakes(600 + 2 * runs));
+        events.into_iter().for_each(|event| follower.note(event, &mut unwinder));
+        follower.settle();
+        let [waits] = follower.waits.values().collect::<Vec<_>>()[..] else { panic!("one place") };
+        assert_eq!(waits.times.count, 3);
+        assert_eq!(waits.times.ticks, 100 + 110 + (610 + 2 * runs - 330 - runs));
     }
 
     /// A new word for each of many requests, and one word that is waited for each time.
@@ -877,6 +1083,7 @@ mod tests {
                 follower.note(event(10 * request + 5, 2, What::Return { result: 0 }), &mut unwinder);
             }
         }
+        follower.settle();
         let of = |is_it: &dyn Fn(&Word) -> bool| {
             follower.waits.iter().filter(|((word, _), _)| is_it(word)).map(|(_, waits)| waits.times.count).sum::<u64>()
         };
@@ -989,6 +1196,7 @@ mod tests {
             follower.note(event(at, 2, call(0)), &mut unwinder);
             follower.note(event(at + 5, 2, What::Return { result }), &mut unwinder);
         }
+        follower.settle();
         let waits = follower.waits.values().next().unwrap();
         assert_eq!((follower.waits.len(), waits.times.count, waits.timeouts), (1, 0, 1));
     }

@@ -6,5 +6,6 @@
 
 pub mod events;
 pub mod follow;
+pub mod purpose;
 mod runs;
 pub mod waits;

@@ -1,7 +1,7 @@
 //! The activity of the threads that hold a lock, or may hold it, while others wait.
 
 use super::budget::Part;
-use super::notes::held;
+use super::notes::{held, through};
 use super::priority::Priority;
 use super::waited::{Holder, Path, Peers, Wait, Waited};
 use super::{Sample, State};
@@ -28,6 +28,8 @@ pub(super) struct Seen {
     pub(super) polls: bool,
     /// The locks that it holds, with the pairs at which it acquired them.
     pub(super) held: Vec<(u32, u32)>,
+    /// The condition that it came through, if that is a lock's, with the pair at which it waited.
+    pub(super) through: Option<(u32, u32)>,
     pub(super) wait: Option<Wait>,
     pub(super) path: Option<Path>,
     /// The place of the label of the request that it works for.
@@ -62,7 +64,7 @@ pub(super) fn holders(region: &Region, seen: &[Seen]) -> HashMap<u32, Held> {
     }
     // The thread that held a lock when its state was read.
     for seen in seen {
-        let held = seen.held.iter().filter(|(lock, _)| wanted.contains(lock));
+        let held = seen.held.iter().chain(&seen.through).filter(|(lock, _)| wanted.contains(lock));
         for (lock, pair) in held {
             holders.entry(*lock).or_insert(Held { by: seen.sample.thread, pair: *pair, count: 0 });
         }
@@ -71,7 +73,8 @@ pub(super) fn holders(region: &Region, seen: &[Seen]) -> HashMap<u32, Held> {
     for thread in region.threads() {
         let tid = thread.tid.load(Acquire);
         // A thread that holds a recursive mutex several times is one holder.
-        let held: HashMap<u32, u32> = held(thread).filter(|(lock, _)| tid != 0 && wanted.contains(lock)).collect();
+        let held = held(thread).chain(through(region, thread));
+        let held: HashMap<u32, u32> = held.filter(|(lock, _)| tid != 0 && wanted.contains(lock)).collect();
         for (lock, pair) in held {
             holders.entry(lock).or_insert(Held { by: tid, pair, count: 0 }).count += 1;
         }

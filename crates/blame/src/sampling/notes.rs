@@ -34,6 +34,8 @@ pub(super) struct Note {
     pub(super) polled: Option<Polled>,
     /// The locks that it holds, each once, with the pairs at which it acquired them.
     pub(super) held: Vec<(u32, u32)>,
+    /// The condition that it was woken from and has not signalled since, with the pair at which it waited.
+    pub(super) through: Option<(u32, u32)>,
     pub(super) label: Option<u32>,
 }
 
@@ -44,7 +46,8 @@ impl Note {
         held.dedup_by_key(|(lock, _)| *lock);
         let process = thread.process.load(Relaxed);
         let label = thread.request.label.load(Relaxed).checked_sub(1);
-        Self { process, waits: waits(region, thread), polled: polled(region, thread), held, label }
+        let (waits, polled) = (waits(region, thread), polled(region, thread));
+        Self { process, waits, polled, held, through: through(region, thread), label }
     }
 }
 
@@ -53,6 +56,12 @@ impl Note {
 pub(super) fn held(thread: &Thread) -> impl Iterator<Item = (u32, u32)> + '_ {
     let held = thread.held.iter().take(thread.depth() as usize);
     held.map(|held| (held.place.load(Relaxed), held.pair.load(Relaxed)))
+}
+
+/// Returns the condition that a thread was woken from and has not signalled since, with the pair at which it waited.
+pub(super) fn through(region: &Region, thread: &Thread) -> Option<(u32, u32)> {
+    let pair = thread.through.load(Relaxed).checked_sub(1)?;
+    Some((region.pairs.get(pair as usize)?.lock.load(Relaxed), pair))
 }
 
 /// Returns the lock that a thread notes that it waits for.

@@ -299,7 +299,8 @@ impl Profile {
             State::Blocked(call) => Some((call, sums, path)),
             _ => None,
         };
-        let (label, mut held) = note.map_or((None, Vec::new()), |note| (note.label, note.held));
+        let (label, mut held, through) =
+            note.map_or((None, Vec::new(), None), |note| (note.label, note.held, note.through));
         // A thread that waited when its state was read can have the lock since then.
         held.retain(|(lock, _)| wait != Some(Wait::Lock(*lock)));
         for (lock, _) in &held {
@@ -307,7 +308,8 @@ impl Profile {
                 *life.holds.entry(*lock).or_default() += span;
             }
         }
-        Seen { sample, span, noted: noted.map(|(lock, _)| lock), polls, held, wait, path, label, ran_share }
+        let noted = noted.map(|(lock, _)| lock);
+        Seen { sample, span, noted, polls, held, through, wait, path, label, ran_share }
     }
 
     /// Returns the object that a thread waits for, if it is blocked.

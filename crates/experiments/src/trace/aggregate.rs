@@ -72,6 +72,11 @@ impl Counts {
         self.holds[0]
     }
 
+    /// Returns how many of those were by threads that passed on what they had waited for; see `interpose::Pair`.
+    pub fn passed(&self) -> u64 {
+        self.holds[1]
+    }
+
     fn since(&self, before: &Self) -> Self {
         let less = |now: [u64; 2], before: [u64; 2]| [0, 1].map(|word| now[word].saturating_sub(before[word]));
         Self {

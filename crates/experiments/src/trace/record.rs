@@ -442,7 +442,8 @@ impl Row {
     /// Returns whether its waiters wait for a thread that has it, and not for a word.
     pub fn excludes(&self) -> bool {
         match self.lock_type.as_str() {
-            "mutex" | "rwlock" | "spin" | "futex" | "allocator" | "stream" | "libc" | "interpreter" | "once" => true,
+            "mutex" | "lock" | "rwlock" | "spin" | "futex" | "allocator" | "stream" | "libc" | "interpreter" => true,
+            "once" => true,
             "monitor" | "java lock" | "python lock" | "file lock" | "kernel lock" => true,
             // A thread that posts what it waited for, time and again, holds it in between.
             "sem" => {

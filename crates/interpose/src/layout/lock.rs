@@ -210,6 +210,12 @@ impl Pair {
     pub fn signals(&self) -> &AtomicU64 {
         &self.holds.count
     }
+
+    /// Returns the number of those signals by threads that had been woken from the condition themselves, and since when no other
+    /// thread had signalled it: they pass it on, as one passes a lock on.
+    pub fn passed(&self) -> &AtomicU64 {
+        &self.holds.ticks
+    }
 }
 
 // Most pairs are used some times: these touch one line of the cache each.

@@ -147,6 +147,11 @@ pub struct Thread {
     /// The address of the condition that it was woken from last, while it may still hold the mutex that it got back
     /// then.
     pub woken_from: AtomicU64,
+    /// The place, plus 1, of the pair at which it was woken from a condition last, until it signals that condition or waits for
+    /// one: if the condition is that of a lock, it has the lock.
+    pub through: AtomicU32,
+    /// Ticks since then.
+    pub through_since: AtomicU64,
     /// Ticks when it was first seen.
     pub started: AtomicU64,
     /// Ticks that earlier threads at this place lived.

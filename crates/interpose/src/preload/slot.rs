@@ -22,7 +22,8 @@ pub fn enter(region: &'static Region, local: &Local) -> Option<&'static Thread> 
     let thread = take_place(region)?;
     let comer = region.header.comers.fetch_add(1, Relaxed);
     thread.process.store(local.process.load(Relaxed), Relaxed);
-    [&thread.state, &thread.waiting, &thread.wants, &thread.polled].iter().for_each(|word| word.store(0, Relaxed));
+    let words = [&thread.state, &thread.waiting, &thread.wants, &thread.polled, &thread.through];
+    words.iter().for_each(|word| word.store(0, Relaxed));
     thread.last.lock.store(0, Relaxed);
     thread.request.label.store(0, Relaxed);
     thread.started.store(now(), Relaxed);

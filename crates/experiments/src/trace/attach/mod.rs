@@ -594,6 +594,7 @@ impl Watch {
     }
 
     fn builder(&mut self) -> Builder<'_> {
+        self.follower.settle();
         let scale = self.scale();
         Builder {
             targets: &self.targets,
@@ -769,6 +770,7 @@ impl Watch {
             thread_time_s: self.thread_time_s,
             named: HashMap::new(),
             parked: self.profile.parking_locks(),
+            uses: Some(self.follower.uses()),
         };
         let diagnosis = evidence.diagnose(&mut rows, &[]);
         (rows, diagnosis)

@@ -7,7 +7,7 @@ use crate::trace::measure::preempted::Counted;
 use crate::trace::record::{Blocker, HolderWait, LongWait, Row, RowKind, Runner};
 use crate::trace::words::IDLE;
 use blame::durations::Times;
-use blame::frames::{Frames, Kind};
+use blame::frames::{Frames, Kind, kind_by_use};
 use blame::futexes::follow::{Follower, Path, Word};
 use blame::futexes::waits::{LONGEST, StackNumber, Wait, Waits};
 use blame::names::{Names, Site};
@@ -19,6 +19,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 const MOST: usize = 300;
 const MOST_HISTOGRAMS: usize = 60;
 const MOST_HOLDER_WAITS: usize = 10;
+/// The type of a word that nothing is known of.
+const FUTEX: &str = "futex";
 
 /// The data that the rows are made of.
 pub struct Builder<'a> {
@@ -36,7 +38,9 @@ pub struct Builder<'a> {
 /// The place where a stack entered the kernel, and the kind of lock that its functions are of.
 pub struct Place {
     site: Site,
-    lock_type: &'static str,
+    kind: Option<Kind>,
+    /// Whether only the name of a function of the program's own says that it is a lock.
+    is_named: bool,
     /// Whether each of its threads blocks in its own word.
     is_in_parking_lot: bool,
 }
@@ -89,6 +93,16 @@ impl Builder<'_> {
         }
     }
 
+    /// Returns the type of the object that a thread waits for in this word at this place.
+    fn lock_type(&self, word: Word, place: &Place) -> &'static str {
+        kind_by_use(self.follower.purpose(word), place.kind, place.is_named).map_or(FUTEX, Kind::name)
+    }
+
+    /// Returns whether a thread that waited for this word at this place waited for a lock.
+    fn excludes(&self, word: Word, place: &Place) -> bool {
+        Row { lock_type: self.lock_type(word, place).into(), ..Row::default() }.excludes()
+    }
+
     /// Returns the longest waits for a lock.
     fn longest(&self, lock: Word, places: &[Place]) -> Vec<LongWait> {
         let longest = &self.follower.longest;
@@ -138,7 +152,7 @@ impl Builder<'_> {
     /// Returns the preempted holders: their sites are those that woke the waiters.
     pub fn preempted(&mut self, elapsed_s: f64, rows: &[Row], places: &[Place]) -> Counted {
         // A thread that signals a condition, or posts a semaphore, holds nothing.
-        let is_lock = |(_, stack): &&(Word, StackNumber)| excludes(places, *stack);
+        let is_lock = |(word, stack): &&(Word, StackNumber)| self.excludes(*word, &places[*stack]);
         let locks: HashSet<Word> = self.follower.waits.keys().filter(is_lock).map(|(word, _)| *word).collect();
         let waited = rows.iter().filter(|row| row.kind == RowKind::Lock && row.excludes());
         let mut counted = Counted {
@@ -163,7 +177,7 @@ impl Builder<'_> {
 
     fn of(&mut self, mut groups: Vec<(Word, StackNumber, Waits)>, kind: RowKind, places: &[Place]) -> Vec<Row> {
         groups.sort_by_key(|(word, stack, waits)| {
-            (std::cmp::Reverse((excludes(places, *stack), waits.times.ticks)), *word)
+            (std::cmp::Reverse((self.excludes(*word, &places[*stack]), waits.times.ticks)), *word)
         });
         groups.truncate(MOST);
         let rows = groups.into_iter().enumerate();
@@ -178,7 +192,7 @@ impl Builder<'_> {
         let scale = self.scale;
         let whole = |count: u64| (count as f64 * scale).round() as u64;
         let wait_total_s = times.ticks as f64 / 1e9 * scale;
-        let excludes = Row { lock_type: place.lock_type.into(), ..Row::default() }.excludes();
+        let (lock_type, excludes) = (self.lock_type(word, place), self.excludes(word, place));
         let part_s = |ns: f64| excludes.then_some(ns / 1e9 * scale);
         let released_ns = waits.wakes.ticks as f64;
         let drawn = Some(times).filter(|_| of_lock && is_first);
@@ -190,7 +204,7 @@ impl Builder<'_> {
             },
             instances: waits.instances.max(1),
             folded: matches!(word, Word::Folded { .. }),
-            lock_type: place.lock_type.to_owned(),
+            lock_type: lock_type.to_owned(),
             symbol: place.site.symbol.clone(),
             source: place.site.source.clone(),
             contended: whole(times.count),
@@ -242,7 +256,8 @@ impl Builder<'_> {
 
     /// Returns the variable that contains the word, or the call site that waits for it.
     fn name(&mut self, word: Word, place: &Place) -> String {
-        let by_use = || format!("{} of {}", place.lock_type, place.site.label);
+        let lock_type = self.lock_type(word, place);
+        let by_use = || format!("{lock_type} of {}", place.site.label);
         let Word::At { process, address } = self.lock_of(word, place) else { return other_locks(&place.site) };
         let slot = slot_of(self.targets, process);
         let number = u64::from(slot) << 48 ^ address;
@@ -268,7 +283,7 @@ fn holder_waits(waits: &Waits, places: &[Place]) -> Vec<HolderWait> {
     let mut by_place: BTreeMap<(&str, &str, bool), f64> = BTreeMap::new();
     for ((stack, after_wake), ns) in &waits.holder_waits {
         let place = &places[*stack];
-        *by_place.entry((place.lock_type, &place.site.label, *after_wake)).or_default() += ns;
+        *by_place.entry((place.kind.map_or(FUTEX, Kind::name), &place.site.label, *after_wake)).or_default() += ns;
     }
     let share = |ns: f64| (ns / waits.times.ticks.max(1) as f64).min(1.0);
     let of_place = |((lock_type, site, after_wake), ns): ((&str, &str, bool), f64)| HolderWait {
@@ -307,12 +322,7 @@ fn place(names: &mut Names, slot: u32, path: &Path) -> Place {
     let frames = Frames::of(names, slot, &path.frames, &[], |_| None);
     let nowhere = || Site { symbol: None, source: None, label: "an unknown place".into() };
     let by_itself = path.is_join.then_some(Kind::Join);
-    let lock_type = frames.kind.or(by_itself).map_or("futex", Kind::name);
     let site = frames.site().cloned().unwrap_or_else(nowhere);
-    Place { site, lock_type, is_in_parking_lot: frames.is_in_parking_lot() }
-}
-
-/// Returns whether a thread with this call path waited for a lock.
-fn excludes(places: &[Place], stack: StackNumber) -> bool {
-    Row { lock_type: places[stack].lock_type.into(), ..Row::default() }.excludes()
+    let is_in_parking_lot = frames.is_in_parking_lot();
+    Place { site, kind: frames.kind.or(by_itself), is_named: frames.is_named_lock, is_in_parking_lot }
 }

@@ -91,7 +91,7 @@ fn frames(path: &[blame::jvm::Frame]) -> Frames {
         is_of_library: false,
         begin: 0,
     };
-    Frames { frames: path.iter().map(frame).collect(), kind: None }
+    Frames { frames: path.iter().map(frame).collect(), ..Frames::default() }
 }
 
 /// Returns the activity of the holders while others waited, and the remedy.

@@ -18,6 +18,7 @@ use super::record::{Frame, LabelLock, Row, RowKind, SeenBy};
 use super::warnings::{NoSymbols, SparseSamples, StrippedFile};
 use super::words::whole_percent;
 use blame::frames::{Frames, Kind, function_of, is_lock_wrapper, is_of_tokio};
+use blame::futexes::purpose::Uses;
 use blame::jvm::Machines;
 use blame::names::{Names, short};
 use blame::sampling::budget::{Budget, Part};
@@ -53,6 +54,8 @@ pub struct Evidence<'a> {
     pub named: HashMap<Path, Frames>,
     /// Locks of parking_lot, by the process and the word that a thread blocks in.
     pub parked: HashMap<(u32, u64), u64>,
+    /// What words are for by their use, if futex calls were recorded.
+    pub uses: Option<&'a Uses>,
 }
 
 /// The diagnosis.

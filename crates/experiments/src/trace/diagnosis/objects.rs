@@ -3,7 +3,8 @@
 use super::{Evidence, Rows};
 use crate::trace::python_locks::{PythonPlace, is_work};
 use crate::trace::record::{HolderWait, Row};
-use blame::frames::{Frame, Frames, Kind as FrameKind, function_of};
+use blame::frames::{Frame, Frames, Kind as FrameKind, function_of, kind_by_use};
+use blame::futexes::purpose::Purpose;
 use blame::jvm::JavaLock;
 use blame::names::{Site, short};
 use blame::places::{is_folded, lock_at, lock_name, type_name};
@@ -257,12 +258,16 @@ impl Evidence<'_> {
                         java,
                     };
                 }
+                let purpose = self.uses.and_then(|uses| uses.purpose(process, address));
                 let kind = self.kind_of_word(process, address, frames.kind);
-                let part = match kind {
-                    Some(FrameKind::Semaphore) => self.part_of_semaphore(wait, &waited, &frames, rows),
-                    Some(kind) if kind.is_lock() => Part::Lock,
-                    Some(_) => Part::Work,
-                    None => Part::Unknown,
+                let kind = kind_by_use(purpose, kind, frames.is_named_lock);
+                let part = match (kind, purpose) {
+                    (Some(FrameKind::Semaphore), Some(Purpose::Exclusion | Purpose::Pool)) => Part::Lock,
+                    (Some(FrameKind::Semaphore), None) => self.part_of_semaphore(wait, &waited, &frames, rows),
+                    (Some(FrameKind::Semaphore), Some(_)) => Part::Work,
+                    (Some(kind), _) if kind.is_lock() => Part::Lock,
+                    (Some(_), _) => Part::Work,
+                    (None, _) => Part::Unknown,
                 };
                 let call = frames.library_call().filter(|_| kind == Some(FrameKind::Library));
                 let name = match call {
@@ -332,6 +337,10 @@ impl Evidence<'_> {
             }
             Some(Kind::Sem | Kind::Mutex) if is_work(frames) => (name, FrameKind::Park.name(), Part::Work, false),
             Some(kind) if kind.excludes() => (name, word, Part::Lock, kind == Kind::Spin),
+            // So is a condition that its waiters pass on.
+            Some(Kind::Cond) if rows.of(Wait::Lock(slot)).is_some_and(Row::excludes) => {
+                (name, FrameKind::Lock.name(), Part::Lock, false)
+            }
             // A semaphore that its waiters post themselves is a lock, or a pool.
             Some(Kind::Sem) if rows.of(Wait::Lock(slot)).is_some_and(Row::excludes) => (name, word, Part::Lock, false),
             Some(_) => (name, word, Part::Work, false),
@@ -759,7 +768,7 @@ mod tests {
             let site = Site { symbol, source, label: format!("{name} (server.c:{line})") };
             Frame { site, is_runtime: name == "nanosleep", is_in_c_library: false, is_of_library, begin: 0 }
         };
-        Frames { frames: functions.iter().enumerate().map(frame).collect(), kind: None }
+        Frames { frames: functions.iter().enumerate().map(frame).collect(), ..Frames::default() }
     }
 
     fn remedy(functions: &[&str], section: Option<&str>) -> Option<String> {

@@ -62,7 +62,7 @@ mod tests {
             let site = Site { symbol: Some((*function).into()), source, label: (*function).into() };
             Frame { site, is_runtime: false, is_in_c_library: false, is_of_library: false, begin: 0 }
         };
-        Frames { frames: functions.iter().map(frame).collect(), kind: None }
+        Frames { frames: functions.iter().map(frame).collect(), ..Frames::default() }
     }
 
     #[test]

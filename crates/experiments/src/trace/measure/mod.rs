@@ -701,6 +701,7 @@ impl Watch<'_> {
             thread_time_s,
             named: HashMap::new(),
             parked: self.profile.parking_locks(),
+            uses: None,
         };
         let diagnosis = evidence.diagnose(&mut built.rows, &built.slots);
         (built, diagnosis)

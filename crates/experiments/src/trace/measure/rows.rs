@@ -10,13 +10,15 @@ use crate::trace::python_locks::PythonPlace;
 use crate::trace::record::{Blocker, Cause, CycleVerdict, LabelLock, LongWait, Row, RowKind, Step};
 use blame::Exhausted;
 use blame::durations::Times;
+use blame::frames::Kind as FrameKind;
+use blame::futexes::purpose::{Purpose, Tally};
 use blame::names::Names;
-use blame::places::{attributes, lock_at, lock_name, process_of, site_label, type_name};
+use blame::places::{attributes, is_folded, lock_at, lock_name, process_of, site_label, type_name};
 use blame::switches::Seen;
 use blame::time::{Ticks, Time};
 use blame::waits::{Split, Wait, Waits, lock_of};
 use interpose::{Kind, Region};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -113,6 +115,7 @@ pub fn build(span: Span<'_>, names: &mut Names, waits: &Waits, hangs: &Hangs, ti
         python_names: Vec::new(),
         classes,
         firsts,
+        passed_on: passed_on(region, window),
     };
     let (locks, slots, locks_left_out) = builder.locks();
     let (sites, _, sites_left_out) = builder.sites();
@@ -125,6 +128,32 @@ pub fn build(span: Span<'_>, names: &mut Names, waits: &Waits, hangs: &Hangs, ti
     let kept = waits.kept.iter().map(|wait| builder.named(wait)).collect();
     let rows = locks.into_iter().chain(sites).chain(orders).chain(hangs).chain(labels).collect();
     Built { rows, slots, locks_left_out, sites_left_out, waits: kept, cycles_cut: cut }
+}
+
+/// Returns the conditions that are used as those of a lock.
+fn passed_on(region: &Region, window: Window<'_>) -> HashSet<u32> {
+    let mut tallies: HashMap<u32, Tally> = HashMap::new();
+    for (place, pair) in region.pairs() {
+        let kind = Kind::of(pair.kind.load(Relaxed)).filter(|kind| kind.is_of_condition());
+        let Some(kind) = kind.filter(|_| !is_folded(region, pair.lock.load(Relaxed))) else { continue };
+        let (counts, tally) = (window.counts(place), tallies.entry(pair.lock.load(Relaxed)).or_default());
+        if kind == Kind::Cond {
+            // Each thread has a pair of its own.
+            tally.waiters += u64::from(counts.acquisitions + counts.timeouts > 0);
+            tally.waits += counts.acquisitions;
+            tally.woken += counts.acquisitions;
+            tally.timeouts += counts.timeouts;
+        } else {
+            tally.wakes += counts.signals();
+            tally.wakes_by_waiters += counts.signals();
+            tally.passed += counts.passed();
+        }
+    }
+    let is_lock = |tally: &Tally| {
+        let kept = tally.waits.saturating_sub(tally.passed);
+        Tally { kept, ..*tally }.purpose() == Some(Purpose::Exclusion)
+    };
+    tallies.into_iter().filter(|(_, tally)| is_lock(tally)).map(|(lock, _)| lock).collect()
 }
 
 /// The pairs that caused waits, and for how long, by the pair that waited.
@@ -168,6 +197,8 @@ struct Builder<'a> {
     python_names: Vec<String>,
     classes: HashMap<u32, Class>,
     firsts: HashMap<Class, u32>,
+    /// The conditions whose threads pass on what they waited for: they are a part of a lock.
+    passed_on: HashSet<u32>,
 }
 
 /// The locks of one class, or these at a call site, and the pairs that they are made of.
@@ -390,11 +421,18 @@ impl Builder<'_> {
             timeouts: sum.timeouts,
             symbol: site.symbol,
             source: site.source,
-            lock_type: python.map_or(type_name(lock.kind.load(Relaxed)), |place| place.kind()).to_owned(),
+            lock_type: python.map_or(self.lock_type(group), |place| place.kind()).to_owned(),
             attributes: attributes(lock.kind.load(Relaxed), lock.attributes.load(Relaxed)),
             lock: name,
             ..empty(self.region, self.names, kind, group.lock)
         }
+    }
+
+    /// Returns the type of a lock. A condition whose threads pass on what they waited for is a lock's.
+    fn lock_type(&self, group: &Group) -> &'static str {
+        let kind = lock_at(self.region, group.lock).kind.load(Relaxed);
+        let is_lock = group.locks.iter().any(|lock| self.passed_on.contains(lock));
+        if is_lock { FrameKind::Lock.name() } else { type_name(kind) }
     }
 
     /// Returns whether the holders ran while it was waited for.

@@ -36,7 +36,12 @@ pub fn sleep(cond: *mut c_void, mutex: *mut c_void, site: usize, real: impl FnOn
     let was_held = record::released(me, mutex as usize);
     // The mutex is reacquired while other locks are held.
     again.into_iter().for_each(|again| order::note(me, again, Mutex, false));
+    me.thread.through.store(0, Relaxed);
     let waited = record::waited(me, signal, signal.last_holder(me), real, |code| code == 0);
+    if waited.code == 0 {
+        me.thread.through_since.store(waited.at, Relaxed);
+        me.thread.through.store(signal.pair_place() + 1, Relaxed);
+    }
     me.thread.woken_from.store(if waited.code == 0 { cond as u64 } else { 0 }, Relaxed);
     if waited.code == 0 {
         signal.count();
@@ -56,12 +61,25 @@ fn was_woken_for_nothing(me: Me, again: Spot, cond: usize) -> bool {
     is_same_hold && me.thread.woken_from.load(Relaxed) == cond as u64
 }
 
+/// Returns whether the thread was woken from the condition that it signals now, and no other one has signalled it since.
+fn passes_on(me: Me, spot: Spot) -> bool {
+    let through = me.thread.through.load(Relaxed).checked_sub(1).and_then(|pair| me.region.pairs.get(pair as usize));
+    let is_this = through.is_some_and(|pair| pair.lock.load(Relaxed) == spot.lock_place());
+    if is_this {
+        me.thread.through.store(0, Relaxed);
+    }
+    is_this && spot.lock(me).released.load(Relaxed) <= me.thread.through_since.load(Relaxed)
+}
+
 /// Wakes one waiter or all, depending on `kind`.
 pub fn wake(cond: *mut c_void, site: usize, kind: Kind, real: impl FnOnce() -> c_int) -> c_int {
     if let Some(me) = me()
         && let Some(spot) = spot(me, cond as usize, site, kind)
     {
         pair_add(spot.pair(me).signals(), 1);
+        if passes_on(me, spot) {
+            pair_add(spot.pair(me).passed(), 1);
+        }
         record::lets_go(me, spot);
     } else if local::is_what_if() {
         what_if::lets_go(cond, site, Cond);
