@@ -6,6 +6,7 @@ use super::runs::Runs;
 use super::waits::{Held, LONGEST, Slices, StackNumber, Wait, Waits};
 use crate::memory::top_of_stack;
 use crate::preempted::Sums;
+use crate::sampling::moments::Turn;
 use crate::sampling::{Call as Blocked, name_of};
 use crate::stacks::{Stack, Stacks};
 use crate::switches::{Competitor, Preemption, Seen, State, Timeline};
@@ -59,6 +60,8 @@ pub struct Follower {
     /// The threads that have ended a sleep, and made no other call since: the wait goes on if they sleep at the same word again.
     slept: HashMap<u32, Slept>,
     uses: Uses,
+    /// Who had the words during the waits that have ended since this was read last.
+    turns: Vec<Turn>,
     /// The threads that were found waiting when the window began, and the stacks that they wait at.
     standing: HashMap<u32, (Blocked, StackNumber)>,
     timelines: HashMap<u32, Timeline>,
@@ -195,6 +198,9 @@ const MOST_PAST: usize = 16;
 /// Releases of each word, and of all, that are remembered: those during a long wait, in which others had the lock in turn.
 const MOST_RELEASES: usize = 256;
 const MOST_RELEASES_OF_ALL: usize = 1 << 18;
+
+/// Parts of waits that are not read yet.
+const MOST_TURNS: usize = 1 << 16;
 
 /// A thread that did something for less than this, in ns, between two sleeps at one word, and woke nobody there, did not get what
 /// it waits for: it is one wait. It tries the word and calls the kernel again, which takes a microsecond; who got something uses
@@ -515,6 +521,11 @@ impl Follower {
         }
     }
 
+    /// Returns who had the words during the waits that have ended since the last call of this.
+    pub fn take_turns(&mut self) -> Vec<Turn> {
+        std::mem::take(&mut self.turns)
+    }
+
     /// Returns what was seen of the use of all words.
     pub fn uses(&self) -> &Uses {
         &self.uses
@@ -624,7 +635,7 @@ impl Follower {
         if let Some(release) = release.filter(|release| release.stack.is_some())
             && let Some(timeline) = self.timelines.get(&release.by)
         {
-            let got = self.had_since(&call, thread, release.by, release.at).map_or(release.at, |(got, _)| got);
+            let (got, _) = self.had_since(&call, thread, release.by, release.at);
             let (from, to) = (since(call.began.max(got)), since(release.at));
             (wait.seen, held) = self.held(&call, thread, release);
             // Those of earlier holders were at other places.
@@ -684,6 +695,16 @@ impl Follower {
         if let Some(block) = call.block {
             self.uses.waited(wait.thread, block, End::Woken, wait.ended);
         }
+        if let Word::At { process, address } = call.word
+            && self.turns.len() < MOST_TURNS
+        {
+            let waiter = wait.thread;
+            let turn = |&(by, from, to): &(Option<u32>, u64, u64)| {
+                let to = to.min(wait.ended);
+                Turn { process, address, waiter, by, from, to }
+            };
+            self.turns.extend(held.turns.iter().map(turn));
+        }
         sum.add(&wait, held, instead);
         sum.note_in_slice(wait.ended.saturating_sub(call.sliced_to));
         self.count += 1;
@@ -709,20 +730,21 @@ impl Follower {
         past.push_back(wait);
     }
 
-    /// Returns since when a thread had the lock that it released at `to`, and the release before that. `None` if it has
-    /// waited for the lock again since.
+    /// Returns since when a thread had the lock that it released at `to`, and the release before that.
     ///
     /// Before it got the lock, it waited in the same queue, or for nothing: then it took a lock that was free, after the last
-    /// release by another thread. How much later is unknown.
-    fn had_since(&self, call: &Call, thread: u32, by: u32, to: u64) -> Option<(u64, Option<Release>)> {
+    /// release by another thread. How much later is unknown, unless one of its last waits ended then.
+    fn had_since(&self, call: &Call, thread: u32, by: u32, to: u64) -> (u64, Option<Release>) {
         let has_own = |got: &Got| self.have_own_words([(got.word, by), (call.word, thread)]);
-        match self.got.get(&by).filter(|got| got.is_of_lock(call, has_own(got))) {
-            Some(got) if got.at > to => None,
-            Some(got) => Some((got.at, got.woken)),
+        let got = self.got.get(&by).filter(|got| got.at <= to && got.is_of_lock(call, has_own(got)));
+        let mut releases = self.releases.get(&call.word).into_iter().flatten().rev();
+        let last = releases.find(|release| release.by != by && release.at < to).copied();
+        match got.filter(|got| last.is_none_or(|last| last.at <= got.at)) {
+            Some(got) => (got.at, got.woken),
             None => {
-                let mut releases = self.releases.get(&call.word).into_iter().flatten().rev();
-                let last = releases.find(|release| release.by != by && release.at < to).copied();
-                Some((last.map_or(0, |release| release.at), last))
+                let mut past = self.past.get(&by).into_iter().flatten().rev();
+                let got = past.find(|past| past.word == call.word && past.ended <= to).map_or(0, |past| past.ended);
+                (last.map_or(0, |release| release.at).max(got), last)
             }
         }
     }
@@ -733,13 +755,15 @@ impl Follower {
         let since = |raw: u64| raw.saturating_sub(self.began) as f64;
         let (mut seen, mut held) = (Seen::default(), Held::default());
         let (mut by, mut to, mut released_at) = (last.by, last.at, last.stack);
+        held.turns.push((None, to, u64::MAX));
         for _ in 0..MOST_RELEASES {
-            let Some((from, before)) = self.had_since(call, thread, by, to) else { break };
+            let (from, before) = self.had_since(call, thread, by, to);
             let (had_from, from) = (from, from.max(call.began));
             if let Some(timeline) = self.timelines.get(&by) {
                 seen.add(timeline.seen(since(from), since(to)));
             }
             held.holders.extend(released_at.map(|stack| (stack, since(to) - since(from))));
+            held.turns.push((Some(by), from, to));
             for past in self.past.get(&by).into_iter().flatten().filter(|past| past.word != call.word) {
                 let overlap_ns = past.ended.min(to).saturating_sub(past.began.max(from));
                 // A wake of the lock's own waiters was its last release of it.

@@ -33,12 +33,17 @@ pub struct Block {
     address: u64,
 }
 
+/// Returns the address of the block that a word is in.
+pub fn block_address(address: u64) -> u64 {
+    const BYTES: u64 = 8;
+    address & !(BYTES - 1)
+}
+
 impl Block {
     pub fn of(word: Word, is_private: bool) -> Option<Self> {
-        const BYTES: u64 = 8;
         match word {
             Word::At { process, address } => {
-                Some(Self { process: if is_private { process } else { 0 }, address: address & !(BYTES - 1) })
+                Some(Self { process: if is_private { process } else { 0 }, address: block_address(address) })
             }
             Word::Folded { .. } => None,
         }

@@ -54,6 +54,8 @@ pub struct Wait {
 /// time, as in [`Waits::holder_waits`]. Times are in ns.
 #[derive(Default)]
 pub(super) struct Held {
+    /// The threads, the last first, each with the time in which it had it; none for the time after the last release.
+    pub turns: Vec<(Option<u32>, u64, u64)>,
     pub holders: Vec<(StackNumber, f64)>,
     pub waits: Vec<((StackNumber, bool), f64)>,
 }

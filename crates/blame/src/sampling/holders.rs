@@ -119,12 +119,14 @@ pub(super) fn judge(
         let Some(other) = holder_of(next).filter(|next| next.sample.thread != holder.sample.thread) else { break };
         (holder, held) = (other, next);
     }
-    let pair = holders.get(&held).map_or(u32::MAX, |held| held.pair);
+    let pair = holders.get(&held).map(|held| held.pair);
     let (running_s, ready_s) = (waiter.span * holder.ran_share, waiter.span * (1.0 - holder.ran_share));
     let parts = match holder.wait {
-        Some(wait) => vec![(Holder::Blocked { wait, path: holder.path, lock: held, pair }, waiter.span)],
+        Some(wait) => {
+            vec![(Holder::Blocked { wait, path: holder.path, held: Wait::Lock(held), pair }, waiter.span)]
+        }
         None if held != lock => {
-            let chained = |is_running| Holder::Chained { lock: held, pair, is_running };
+            let chained = |is_running| Holder::Chained { held: Wait::Lock(held), pair, is_running };
             vec![(chained(true), running_s), (chained(false), ready_s)]
         }
         None if ready_s > 0.0 => {
@@ -138,7 +140,7 @@ pub(super) fn judge(
 }
 
 /// Returns the state of a holder that has no CPU.
-fn ready(holder: u32, waiter: u32) -> Holder {
+pub(super) fn ready(holder: u32, waiter: u32) -> Holder {
     match (Priority::of(holder), Priority::of(waiter)) {
         (Some(holder), Some(waiter)) if holder < waiter => Holder::Outranked { holder, waiter },
         _ => Holder::Ready,

@@ -8,6 +8,7 @@
 pub mod budget;
 mod holders;
 pub mod life;
+pub mod moments;
 mod notes;
 pub mod priority;
 pub mod profile;

@@ -1,13 +1,14 @@
 //! Sums of the samples: the waits of each thread, and for each lock the waiters and the states of its holder.
 //!
 //! A sample stands for the time since the thread's last one. The holder of a lock that the library notes is read from the
-//! memory that the library records into, at the same time. The holder of any other futex word is not known: there the
-//! calls of the threads that did not wait for it are kept, and [`crate::frames`] says which of them are in the function
-//! that acquires it.
+//! memory that the library records into, at the same time. The holder of any other futex word is known afterwards, where
+//! the kernel's calls are recorded ([`super::moments`]). The calls of the threads that did not wait for it are kept for where
+//! they are not: [`crate::frames`] says which of them are in the function that acquires it.
 
 use super::budget::{Part, may_wait_for_map, moves_bytes, part_of_call};
 use super::holders::{Seen, holders, judge, note_peers, object};
 use super::life::{Allowed, Life, Tries, allowed};
+use super::moments::Moments;
 use super::notes::{CONDITION, Note, size_of_lock, threads_of};
 use super::quota::Quotas;
 use super::sockets::{Awaited, Sockets};
@@ -21,6 +22,7 @@ use crate::parked::Parked;
 use crate::places::lock_at;
 use crate::python::Python;
 use crate::stacks::{Stack, Stacks};
+use instruments::clock::monotonic_raw_ns;
 use interpose::{Kind, Lock, Region, Thread};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -43,7 +45,7 @@ pub struct Profile {
     /// The functions that each path's calls name.
     called: Vec<Vec<u64>>,
     numbers: HashMap<(u32, Vec<u64>), Path>,
-    waited: HashMap<Wait, Waited>,
+    pub(super) waited: HashMap<Wait, Waited>,
     /// Waits of labelled requests for words, by the place of the label, in seconds.
     labelled: HashMap<(u32, Wait), f64>,
     /// Slots of locks and their sizes, by process slot and address.
@@ -53,6 +55,10 @@ pub struct Profile {
     /// Samples of all threads, and those that were lost because there was no room for the awaited object.
     pub samples: u64,
     pub lost: u64,
+    /// The samples whose holders of words are not known yet.
+    pub(super) moments: Moments,
+    /// Whether they will be.
+    pub follows_words: bool,
     parked: Parked,
     quotas: Quotas,
     sockets: Sockets,
@@ -144,6 +150,7 @@ impl Profile {
             let stack = if known.is_none() && holds_lock { stack_of(sample) } else { None };
             (note, known, stack)
         };
+        let at = monotonic_raw_ns();
         let samples = sampler.sample(processes, more);
         self.samples += 1;
         self.pythons.values_mut().for_each(Python::begin_sample);
@@ -191,6 +198,10 @@ impl Profile {
                 Wait::Lock(lock) => judge(waited, lock, seen, &holders, &by_thread),
                 _ => note_peers(waited, object, seen, &by_thread),
             }
+        }
+        if self.follows_words {
+            let lost = self.moments.keep(at, &seen, object);
+            self.note_unknown(lost);
         }
         for (object, count) in waiters {
             if let Some(waited) = self.waited.get_mut(&object) {

@@ -103,15 +103,15 @@ pub enum Holder {
         wait: Wait,
         path: Option<Path>,
         /// The lock that it held: another one than the waiter's if holders waited for other locks themselves.
-        lock: u32,
-        /// The pair at which it acquired that lock.
-        pair: u32,
+        held: Wait,
+        /// The pair at which it acquired that lock, if the library noted it.
+        pair: Option<u32>,
     },
     /// It waited for another lock, which it or a further holder was kept from by a thread that ran, or had no CPU.
     Chained {
         /// The lock of that thread, and the pair at which it acquired it.
-        lock: u32,
-        pair: u32,
+        held: Wait,
+        pair: Option<u32>,
         is_running: bool,
     },
     /// The lock was released, and the thread that was woken for it did not run yet.

@@ -567,6 +567,8 @@ impl Watch {
             rings.skip(monotonic_raw_ns());
         }
         self.follower.end_window(at);
+        self.follower.take_turns().iter().for_each(|turn| self.profile.held(turn));
+        self.profile.end_turns();
         self.reading_ns += thread_cpu_ns() - before;
         let cost_ns = self.rings.as_ref().map_or(0, |rings| rings.cost_ns) + self.reading_ns;
         self.windows.pause(ended, cost_ns);
@@ -595,6 +597,7 @@ impl Watch {
 
     fn builder(&mut self) -> Builder<'_> {
         self.follower.settle();
+        self.follower.take_turns().iter().for_each(|turn| self.profile.held(turn));
         let scale = self.scale();
         Builder {
             targets: &self.targets,
@@ -612,6 +615,8 @@ impl Watch {
         if now >= self.next_sample {
             let pids: Vec<u32> = self.targets.alive().map(|(_, target)| target.pid).collect();
             let now_s = (now - self.began).as_secs_f64();
+            // Who has a word is known only while the calls are recorded.
+            self.profile.follows_words = self.rings.is_some() && self.windows.is_open();
             let pause = sampling::paced(|| self.profile.sample(&pids, None, now_s));
             self.next_sample = now + if self.is_settled(now) { pause * LESS_OFTEN } else { pause };
         }
@@ -688,6 +693,7 @@ impl Watch {
         while let Some(events) = self.rings.as_mut().and_then(|rings| rings.next(now)) {
             self.note(events);
         }
+        self.follower.take_turns().iter().for_each(|turn| self.profile.held(turn));
     }
 
     fn note(&mut self, events: Vec<Event>) {
@@ -799,6 +805,7 @@ impl Watch {
         let places = builder.places();
         let (rows, waits) = (builder.rows(&places), builder.waits(&places));
         let preempted = if has_rings { builder.preempted(elapsed_s, &rows, &places) } else { Counted::default() };
+        self.profile.end_turns();
         let (rows, mut diagnosis) = self.diagnose(rows, cpus, elapsed_s);
         let (verdict, verdict_reason) = (diagnosis.verdict, diagnosis.reason.take());
         let (no_symbols, sparse) = (diagnosis.no_symbols.take(), diagnosis.sparse_samples.take());

@@ -9,6 +9,7 @@ use crate::trace::words::IDLE;
 use blame::durations::Times;
 use blame::frames::{Frames, Kind, kind_by_use};
 use blame::futexes::follow::{Follower, Path, Word};
+use blame::futexes::purpose::block_address;
 use blame::futexes::waits::{LONGEST, StackNumber, Wait, Waits};
 use blame::names::{Names, Site};
 use blame::places::other_locks;
@@ -88,6 +89,10 @@ impl Builder<'_> {
         match word {
             Word::At { process, address } if place.is_in_parking_lot => {
                 Word::At { process, address: self.parked.get(&(process, address)).copied().unwrap_or(address) }
+            }
+            // The C library's condition has two words, which it uses in turn.
+            Word::At { process, address } if place.kind == Some(Kind::Condition) => {
+                Word::At { process, address: block_address(address) }
             }
             word => word,
         }

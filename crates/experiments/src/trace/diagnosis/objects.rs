@@ -1,10 +1,11 @@
 //! The objects that were waited for, with names: the locks that the library noted, futex words, and loops that spin.
 
+use super::causes::ENOUGH_S;
 use super::{Evidence, Rows};
 use crate::trace::python_locks::{PythonPlace, is_work};
 use crate::trace::record::{HolderWait, Row};
 use blame::frames::{Frame, Frames, Kind as FrameKind, function_of, kind_by_use};
-use blame::futexes::purpose::Purpose;
+use blame::futexes::purpose::{Purpose, block_address};
 use blame::jvm::JavaLock;
 use blame::names::{Site, short};
 use blame::places::{is_folded, lock_at, lock_name, type_name};
@@ -88,8 +89,14 @@ impl Evidence<'_> {
         let mut classes: BTreeMap<(Wait, bool), Class> = BTreeMap::new();
         for (wait, waited) in all {
             let is_work = most_of(waited).is_some_and(|path| self.waits_for_work(path));
-            let class = classes.entry((first(self, wait, waited), is_work)).or_default();
-            class.members.push((wait, waited.seconds));
+            let first = first(self, wait, waited);
+            let class = classes.entry((first, is_work)).or_default();
+            // The words of a condition are one member.
+            let member = if is_same_block(wait, first) { first } else { wait };
+            match class.members.iter_mut().find(|(known, _)| *known == member) {
+                Some((_, seconds)) => *seconds += waited.seconds,
+                None => class.members.push((member, waited.seconds)),
+            }
             class.waited.add(waited);
         }
         let mut objects: Vec<Object> = classes
@@ -172,6 +179,10 @@ impl Evidence<'_> {
         let Wait::Word { process, address } = wait else { return wait };
         match self.parked.get(&(process, address)).copied() {
             Some(address) if self.frames(path).is_in_parking_lot() => Wait::Word { process, address },
+            // The C library's condition has two words, which it uses in turn.
+            _ if self.frames(path).kind == Some(FrameKind::Condition) => {
+                Wait::Word { process, address: block_address(address) }
+            }
             _ => wait,
         }
     }
@@ -455,6 +466,20 @@ impl Object {
         }
     }
 
+    /// Returns whether the holders of a word are known for most of the samples in which its waits were recorded.
+    pub(super) fn has_known_holders(&self) -> bool {
+        let known_s: f64 = self.waited.holders.iter().filter(|one| *one.0 != Holder::Unknown).map(|one| one.1).sum();
+        let all_s: f64 = self.waited.holders.values().sum();
+        all_s >= ENOUGH_S && known_s > 0.5 * all_s
+    }
+
+    /// Returns the innermost function of the program's own on a path that is on the path of most waits, too.
+    pub(super) fn shared_function(&self, path: &Frames) -> Option<String> {
+        let waits: Vec<&str> = self.frames.own().filter_map(|frame| function_of(&frame.site)).collect();
+        let mut functions = path.own().filter_map(|frame| function_of(&frame.site));
+        functions.find(|function| waits.contains(function)).map(str::to_owned)
+    }
+
     /// Returns the name of the first function of the program's own that waits.
     pub(super) fn function(&self) -> String {
         let first = self.frames.own().next().map(|frame| &frame.site).or_else(|| self.frames.site());
@@ -510,7 +535,7 @@ impl Inner {
     pub(super) fn of(frames: &Frames, acquired_in: Option<&str>) -> Option<Self> {
         let own: Vec<&Frame> = frames.own().collect();
         let place = own.iter().position(|frame| !frame.is_of_library)?;
-        let name = |frame: &Frame| plain(function_of(&frame.site).unwrap_or(&frame.site.label)).to_owned();
+        let name = |frame: &Frame| function_of(&frame.site).map_or(&*frame.site.label, plain).to_owned();
         let outer: Vec<String> = own[place + 1..].iter().map(|frame| name(frame)).collect();
         let function = name(own[place]);
         let caller = outer.iter().find(|caller| **caller != function);
@@ -672,6 +697,16 @@ fn idle_share(row: &Row, function: &str) -> f64 {
 /// Returns whether a call site, `write_log (log.c:3)`, is in a function.
 fn is_in(site: &str, function: &str) -> bool {
     site.strip_prefix(function).is_some_and(|line| line.is_empty() || line.starts_with(" ("))
+}
+
+/// Returns whether a word is in the block that begins with another one.
+fn is_same_block(wait: Wait, first: Wait) -> bool {
+    match (wait, first) {
+        (Wait::Word { process, address }, Wait::Word { process: of, address: begin }) => {
+            process == of && block_address(address) == begin
+        }
+        _ => false,
+    }
 }
 
 /// Returns the path that waited most.

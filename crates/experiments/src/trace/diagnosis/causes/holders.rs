@@ -189,13 +189,13 @@ impl Evidence<'_> {
         let mut by_place: BTreeMap<Blocking, Blocked> = BTreeMap::new();
         let mut sampled_s = 0.0;
         for (holder, seconds) in &object.waited.holders {
-            let (lock, pair) = match holder {
-                Holder::Blocked { lock, pair, .. } | Holder::Chained { lock, pair, .. } => (*lock, *pair),
+            let (held, pair) = match holder {
+                Holder::Blocked { held, pair, .. } | Holder::Chained { held, pair, .. } => (*held, *pair),
                 _ => continue,
             };
             sampled_s += seconds;
-            let held = rows.first_of(Wait::Lock(lock));
-            let acquired_at = self.region.map(|region| site_label(region, self.names, pair));
+            let held = rows.first_of(held);
+            let acquired_at = self.region.zip(pair).map(|(region, pair)| site_label(region, self.names, pair));
             let (wait, path) = match holder {
                 Holder::Blocked { wait, path, .. } => (wait, path),
                 Holder::Chained { is_running, .. } => {
@@ -210,7 +210,9 @@ impl Evidence<'_> {
             let acquired_in = acquired_at.as_deref().and_then(|site| site.split(" (").next()).map(without_offset);
             let frames = path.map(|path| self.frames(path)).unwrap_or_default();
             let python = python::section(&frames, &object.frames).filter(|_| held == object.wait);
-            let acquired_in = python.as_deref().or(acquired_in);
+            // Who acquires a word does so in a function of the path that waits for it.
+            let shared = object.shared_function(&frames).filter(|_| pair.is_none());
+            let acquired_in = python.as_deref().or(acquired_in).or(shared.as_deref());
             let place = called_in(&frames, acquired_in);
             let what = self.wait_words(*wait);
             let blocked = by_place.entry(Blocking { place, held }).or_default();

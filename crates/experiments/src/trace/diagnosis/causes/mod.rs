@@ -9,7 +9,7 @@ mod shares;
 
 pub(super) use gain::{Limits, limited_cpus};
 pub(super) use kinds::vain_share;
-pub(super) use shares::Shares;
+pub(super) use shares::{ENOUGH_S, Shares};
 
 use super::java;
 use super::objects::{MAP, Object};
@@ -34,7 +34,8 @@ impl Evidence<'_> {
             Wait::Hidden if object.spins => Some(self.of_spin(object, limits)),
             Wait::Lock(_) if object.is_polled() => self.polled(object, rows, limits),
             Wait::Lock(slot) => self.herd(slot, object).or_else(|| self.holders(object, rows, limits)),
-            // The record knows the thread that released the word; samples know where it was blocked.
+            // The record knows the threads that had the word in turn, and samples what these did.
+            _ if object.has_known_holders() => self.holders(object, rows, limits),
             _ if row.and_then(Shares::by_record).is_some_and(|shares| !shares.is_mostly_blocked()) => {
                 self.holders(object, rows, limits)
             }
@@ -62,7 +63,7 @@ impl Evidence<'_> {
         }
         // The thread can also be the holder of the lock that the holders wait for.
         let chained = object.waited.holders.keys().filter_map(|holder| match holder {
-            Holder::Blocked { lock, .. } | Holder::Chained { lock, .. } => Some(Wait::Lock(*lock)),
+            Holder::Blocked { held, .. } | Holder::Chained { held, .. } => Some(*held),
             _ => None,
         });
         let waits: Vec<Wait> = object.members.iter().map(|(wait, _)| *wait).chain(chained).collect();

@@ -5,7 +5,7 @@ use blame::sampling::priority::Priority;
 use blame::sampling::waited::{Holder, Peers, Waited};
 
 /// Sampled seconds from which holders are known well enough.
-const ENOUGH_S: f64 = 0.1;
+pub(in crate::trace::diagnosis) const ENOUGH_S: f64 = 0.1;
 
 /// The part of a wait that may be unknown before the samples are used instead for the holders' activity.
 const MOST_UNKNOWN: f64 = 0.2;

@@ -1,0 +1,170 @@
+//! What the holder of a word did: the samples in which a thread waited for the word, kept until the kernel's record shows
+//! who had it then.
+//!
+//! A program's own lock does not say who holds it. Who wakes its waiters had it until then, which is known only at the end of
+//! a wait; what that thread did is in the samples of the time before.
+
+use super::holders::{Seen, ready};
+use super::waited::{Holder, Path, Wait, room};
+use super::{State, profile::Profile};
+use std::collections::{HashMap, VecDeque};
+
+/// A part of a wait for a word that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    pub process: u32,
+    pub address: u64,
+    pub waiter: u32,
+    /// The thread that had it; `None` where it was free, and the waiter on its way.
+    pub by: Option<u32>,
+    /// Times of the kernel's record, in ns.
+    pub from: u64,
+    pub to: u64,
+}
+
+/// A sample in which threads waited for words.
+struct Moment {
+    at: u64,
+    threads: HashMap<u32, Did>,
+    /// The waiters whose holders are not known yet.
+    waits: Vec<Waiting>,
+    /// The holders that are known, by the waiter.
+    holders: HashMap<u32, u32>,
+}
+
+struct Waiting {
+    object: Wait,
+    thread: u32,
+    span: f64,
+}
+
+/// The state of a thread in a sample.
+#[derive(Clone, Copy)]
+struct Did {
+    process: u32,
+    wait: Option<Wait>,
+    path: Option<Path>,
+    ran_share: f64,
+}
+
+/// The samples that are kept, the oldest first.
+#[derive(Default)]
+pub(super) struct Moments {
+    kept: VecDeque<Moment>,
+    /// Threads in all of them.
+    threads: usize,
+}
+
+/// States of threads that are kept: those of a server with 200 threads for 20 s.
+const MOST_STATES: usize = 1 << 18;
+
+/// Holders that wait for words themselves, one after another, are followed so far.
+const LONGEST_CHAIN: usize = 8;
+
+impl Moments {
+    /// Keeps a sample that was made at this time; returns waits of others that are given up for it.
+    pub(super) fn keep(&mut self, at: u64, seen: &[Seen], object: fn(&Seen) -> Option<Wait>) -> Vec<(Wait, f64)> {
+        let wait = |seen: &Seen| {
+            let object = object(seen).filter(|object| matches!(object, Wait::Word { .. }) && seen.span > 0.0)?;
+            Some(Waiting { object, thread: seen.sample.thread, span: seen.span })
+        };
+        let waits: Vec<Waiting> = seen.iter().filter_map(wait).collect();
+        if waits.is_empty() {
+            return Vec::new();
+        }
+        let did = |seen: &Seen| {
+            let wait = seen.wait.filter(|_| seen.sample.state != State::Runnable);
+            (seen.sample.thread, Did { process: seen.sample.process, wait, path: seen.path, ran_share: seen.ran_share })
+        };
+        let threads: HashMap<u32, Did> = seen.iter().map(did).collect();
+        self.threads += threads.len();
+        self.kept.push_back(Moment { at, threads, waits, holders: HashMap::new() });
+        let mut lost = Vec::new();
+        while self.threads > MOST_STATES
+            && let Some(moment) = self.kept.pop_front()
+        {
+            self.threads -= moment.threads.len();
+            lost.extend(moment.waits.into_iter().map(|wait| (wait.object, wait.span)));
+        }
+        lost
+    }
+
+    /// Gives up all waits whose holders are not known.
+    pub(super) fn give_up(&mut self) -> Vec<(Wait, f64)> {
+        self.threads = 0;
+        let waits = self.kept.drain(..).flat_map(|moment| moment.waits);
+        waits.map(|wait| (wait.object, wait.span)).collect()
+    }
+
+    /// Notes who had a word; returns what it did, for how much of the waits in the samples of that time.
+    pub(super) fn note(&mut self, turn: &Turn) -> Vec<(Wait, Holder, f64)> {
+        let object = Wait::Word { process: turn.process, address: turn.address };
+        let first = self.kept.partition_point(|moment| moment.at < turn.from);
+        let mut done = Vec::new();
+        for moment in self.kept.range_mut(first..).take_while(|moment| moment.at < turn.to) {
+            let is_it = |wait: &Waiting| wait.thread == turn.waiter && wait.object == object;
+            let Some(place) = moment.waits.iter().position(is_it) else { continue };
+            let wait = moment.waits.swap_remove(place);
+            turn.by.into_iter().for_each(|by| _ = moment.holders.insert(turn.waiter, by));
+            done.extend(moment.done(object, turn.waiter, turn.by).map(|(did, part)| (object, did, part * wait.span)));
+        }
+        done
+    }
+}
+
+impl Moment {
+    /// Returns the activity of a holder, and of those whom it waits for; each with its part.
+    fn done(&self, object: Wait, waiter: u32, by: Option<u32>) -> impl Iterator<Item = (Holder, f64)> {
+        let Some(mut by) = by else { return vec![(Holder::None, 1.0)].into_iter() };
+        let Some(mut did) = self.threads.get(&by) else { return vec![(Holder::Unknown, 1.0)].into_iter() };
+        let mut held = object;
+        for _ in 0..LONGEST_CHAIN {
+            let Some(next @ Wait::Word { .. }) = did.wait.filter(|next| *next != held) else { break };
+            let Some((other, its)) = self.holders.get(&by).and_then(|other| Some((*other, self.threads.get(other)?)))
+            else {
+                break;
+            };
+            (by, did, held) = (other, its, next);
+        }
+        let parts = match did.wait {
+            Some(wait) => vec![(Holder::Blocked { wait, path: did.path, held, pair: None }, 1.0)],
+            None if held != object => {
+                let chained = |is_running| Holder::Chained { held, pair: None, is_running };
+                vec![(chained(true), did.ran_share), (chained(false), 1.0 - did.ran_share)]
+            }
+            None => vec![(Holder::Running, did.ran_share), (ready(by, waiter), 1.0 - did.ran_share)],
+        };
+        parts.into_iter().filter(|(_, part)| *part > 0.0).collect::<Vec<_>>().into_iter()
+    }
+
+    fn process_of(&self, thread: u32) -> Option<u32> {
+        self.threads.get(&thread).map(|did| did.process)
+    }
+}
+
+impl Profile {
+    /// Notes who had a word for which another thread waited.
+    pub fn held(&mut self, turn: &Turn) {
+        let other = self.moments.kept.iter().rev().find_map(|moment| moment.process_of(turn.by?));
+        let other = other.filter(|process| *process != turn.process);
+        for (object, holder, seconds) in self.moments.note(turn) {
+            let Some(waited) = room(&mut self.waited, object) else { continue };
+            *waited.holders.entry(holder).or_default() += seconds;
+            other.into_iter().for_each(|process| *waited.other_processes.entry(process).or_default() += seconds);
+        }
+    }
+
+    /// Notes that nothing more will be known of the holders in the samples up to now.
+    pub fn end_turns(&mut self) {
+        let lost = self.moments.give_up();
+        self.note_unknown(lost);
+    }
+
+    pub(super) fn note_unknown(&mut self, lost: Vec<(Wait, f64)>) {
+        for (object, seconds) in lost {
+            if let Some(waited) = room(&mut self.waited, object) {
+                *waited.holders.entry(Holder::Unknown).or_default() += seconds;
+            }
+        }
+    }
+}
