@@ -193,7 +193,8 @@ impl Tally {
         let decided = self.passed + self.kept;
         let token = self.passed as f64 / decided.max(1) as f64;
         let is_known = decided >= FEW;
-        if is_known && token > PASSED_BY_MOST && 2 * self.wakes_by_waiters > self.wakes {
+        let wake_themselves = 2 * self.wakes_by_waiters > self.wakes;
+        if is_known && token > PASSED_BY_MOST && wake_themselves {
             let is_alone = self.shared as f64 <= LATE * self.passed as f64;
             return Some(if is_alone { Purpose::Exclusion } else { Purpose::Pool });
         }
@@ -201,7 +202,8 @@ impl Tally {
         if is_passed_by_few && self.timeouts > self.waits && self.timeouts >= FEW {
             return Some(Purpose::Poll);
         }
-        (is_known && is_passed_by_few).then_some(Purpose::Work)
+        // Those who release a semaphore do not wake another one each time.
+        (is_known && is_passed_by_few && !wake_themselves).then_some(Purpose::Work)
     }
 }
 

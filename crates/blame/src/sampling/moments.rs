@@ -168,3 +168,70 @@ impl Profile {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::budget::Part;
+    use super::super::holders::object;
+    use super::super::{Call, Sample};
+    use super::*;
+
+    const WORD: Wait = Wait::Word { process: 1, address: 0xf00 };
+    const OTHER: Wait = Wait::Word { process: 1, address: 0xe00 };
+    const SLEEP: Wait = Wait::Call { number: 35, part: Part::Sleep };
+
+    fn seen(thread: u32, wait: Option<Wait>) -> Seen {
+        let call = Call { number: 202, arguments: [0; 4], pointer: 0, instruction: 0 };
+        let state = if wait.is_some() { State::Blocked(call) } else { State::Runnable };
+        Seen {
+            sample: Sample { process: 1, thread, ran_ns: 0, ready_ns: 0, state },
+            span: 0.01,
+            noted: None,
+            polls: false,
+            held: Vec::new(),
+            through: None,
+            wait,
+            path: Some(thread as Path),
+            label: None,
+            ran_share: 1.0,
+        }
+    }
+
+    fn turn(waiter: u32, by: Option<u32>, from: u64, to: u64) -> Turn {
+        Turn { process: 1, address: 0xf00, waiter, by, from, to }
+    }
+
+    #[test]
+    fn what_a_holder_did_is_in_the_samples_of_its_turn() {
+        let mut moments = Moments::default();
+        let all = [seen(2, Some(WORD)), seen(3, Some(SLEEP)), seen(4, None)];
+        for at in [100, 200, 300, 400] {
+            assert!(moments.keep(at, &all, object).is_empty());
+        }
+        let blocked = Holder::Blocked { wait: SLEEP, path: Some(3), held: WORD, pair: None };
+        assert_eq!(moments.note(&turn(2, Some(3), 150, 250)), [(WORD, blocked, 0.01)]);
+        assert_eq!(moments.note(&turn(2, Some(4), 250, 350)), [(WORD, Holder::Running, 0.01)]);
+        assert_eq!(moments.note(&turn(2, None, 350, 450)), [(WORD, Holder::None, 0.01)]);
+        assert_eq!(moments.note(&turn(2, Some(3), 150, 250)), [], "each sample once");
+        assert_eq!(moments.give_up(), [(WORD, 0.01)], "nothing is known of the first");
+    }
+
+    /// Thread 2 waits for 3, which waits for another word, which 4 has.
+    #[test]
+    fn holder_that_waits_is_followed_to_whom_it_waits_for() {
+        let mut moments = Moments::default();
+        moments.keep(100, &[seen(2, Some(WORD)), seen(3, Some(OTHER)), seen(4, Some(SLEEP))], object);
+        moments.note(&Turn { address: 0xe00, ..turn(3, Some(4), 50, 150) });
+        let blocked = Holder::Blocked { wait: SLEEP, path: Some(4), held: OTHER, pair: None };
+        assert_eq!(moments.note(&turn(2, Some(3), 50, 150)), [(WORD, blocked, 0.01)]);
+    }
+
+    #[test]
+    fn kept_samples_are_bounded_and_the_oldest_are_given_up() {
+        let mut moments = Moments::default();
+        let all: Vec<Seen> = (2..1002).map(|thread| seen(thread, Some(WORD))).collect();
+        let lost: usize = (0..300).map(|at| moments.keep(at, &all, object).len()).sum();
+        assert!(moments.threads <= MOST_STATES);
+        assert_eq!(lost, 300 * 1000 - moments.threads);
+    }
+}

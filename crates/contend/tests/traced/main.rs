@@ -20,6 +20,7 @@ mod languages;
 mod other_processes;
 mod parts;
 mod preempted;
+mod purposes;
 mod runtimes_hostile;
 mod sisters;
 mod swap;

@@ -295,12 +295,6 @@ pub struct Row {
     /// The part of the whole wait that the cause explains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub known_share: Option<f64>,
-    /// The largest gain of throughput if the waits vanish: 0.5 is half as much again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gain: Option<f64>,
-    /// 95 %, where it was measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gain_ci: Option<Interval>,
     /// The command that measures the gain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,

@@ -258,14 +258,10 @@ pub fn finding(row: &Row) -> String {
     let text = |field: &Option<String>| field.clone().unwrap_or_default();
     let (object, place, cause) = (text(&row.object), text(&row.place), text(&row.cause));
     let remedy = row.remedy.as_ref().map_or_else(String::new, |remedy| format!(" Remedy: {remedy}."));
-    // A bound beyond that says nothing.
-    const MOST_GAIN: f64 = 9.0;
-    let gain = row.gain.filter(|gain| (0.01..MOST_GAIN).contains(gain));
-    let gain = gain.map(|gain| format!(" Gain: at most {:.2} times the throughput.", 1.0 + gain));
     let waited = nanoseconds(row.wait_total_s * 1e9);
     let kind = if object.contains(&row.lock_type) { String::new() } else { format!("{}, ", row.lock_type) };
     let sampled = if row.seen_by == SeenBy::Sampling { " by samples" } else { "" };
-    format!("{object} ({kind}waited {waited}{sampled}), {place}: {cause}.{remedy}{}", gain.unwrap_or_default())
+    format!("{object} ({kind}waited {waited}{sampled}), {place}: {cause}.{remedy}")
 }
 
 /// Summarises the lock with the longest total wait.

@@ -242,13 +242,10 @@ impl<'a> Evidence<'a> {
             let is_long = |object: &&&Object| object.waited.seconds >= FINDING_SHARE * all_s && !self.is_group(object);
             let long: Vec<&&Object> = locks.iter().filter(is_long).take(MOST_FINDINGS).collect();
             for object in long {
-                let useful_s = whole.on_cpu_s * (1.0 - spun_s / (whole.on_cpu_s + whole.ready_s)).max(0.0);
                 let (on_cpu_s, ready_s) = (whole.on_cpu_s, whole.ready_s);
                 let limits = Limits {
                     on_cpu_s,
                     ready_s,
-                    busy_s: whole.busy_s(),
-                    useful_s,
                     capacity_s: self.allowed_cpus() as f64 * self.elapsed_s,
                     have_others_the_rest: self.others_s(on_cpu_s).is_some(),
                     cpu_limit: self.cpu_limit(on_cpu_s),

@@ -17,6 +17,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::Ordering::Relaxed;
 
 pub(super) const INTERPRETER: &str = "the GIL of CPython";
+/// The variable with the lock of musl's heap.
+const MUSL_HEAP: &str = "__malloc_lock";
 pub(super) const MAP: &str = "the kernel's lock of the address space (mmap_lock)";
 
 /// An object that was waited for, with names.
@@ -270,12 +272,12 @@ impl Evidence<'_> {
                     };
                 }
                 let purpose = self.uses.and_then(|uses| uses.purpose(process, address));
-                let kind = self.kind_of_word(process, address, frames.kind);
-                let kind = kind_by_use(purpose, kind, frames.is_named_lock);
+                let kind = kind_by_use(purpose, frames.kind, frames.is_named_lock);
+                let kind = self.kind_of_word(process, address, kind);
                 let part = match (kind, purpose) {
                     (Some(FrameKind::Semaphore), Some(Purpose::Exclusion | Purpose::Pool)) => Part::Lock,
-                    (Some(FrameKind::Semaphore), None) => self.part_of_semaphore(wait, &waited, &frames, rows),
-                    (Some(FrameKind::Semaphore), Some(_)) => Part::Work,
+                    (Some(FrameKind::Semaphore), Some(Purpose::Work | Purpose::Poll)) => Part::Work,
+                    (Some(FrameKind::Semaphore), _) => self.part_of_semaphore(wait, &waited, &frames, rows),
                     (Some(kind), _) if kind.is_lock() => Part::Lock,
                     (Some(_), _) => Part::Work,
                     (None, _) => Part::Unknown,
@@ -359,15 +361,23 @@ impl Evidence<'_> {
         }
     }
 
-    /// Returns the kind of a word: the C library's streams have variables with telling names.
+    /// Returns the kind of a word: the C library's heap and streams have variables with telling names.
     fn kind_of_word(&mut self, process: u32, address: u64, kind: Option<FrameKind>) -> Option<FrameKind> {
         let known_as = self.known_as.get(&process).copied();
         let variable = known_as.and_then(|known_as| self.names.variable(known_as, address)).unwrap_or_default();
         match kind {
             Some(FrameKind::Library) if variable.starts_with("main_arena") => Some(FrameKind::Allocator),
             Some(FrameKind::Library) if variable.starts_with("_IO_stdfile") => Some(FrameKind::Stream),
+            None | Some(FrameKind::Lock | FrameKind::Mutex) if variable == MUSL_HEAP => Some(FrameKind::Allocator),
             kind => kind,
         }
+    }
+
+    /// Returns whether it is the one lock of musl's heap.
+    pub(super) fn is_heap_of_musl(&mut self, object: &Object) -> bool {
+        let Wait::Word { process, address } = object.wait else { return false };
+        let known_as = self.known_as.get(&process).copied();
+        known_as.and_then(|known_as| self.names.variable(known_as, address)).is_some_and(|name| name == MUSL_HEAP)
     }
 
     /// Returns the reason to wait for a semaphore. Each thread that waits for a lock or a pool releases it later, and so

@@ -74,7 +74,7 @@ impl Evidence<'_> {
         let most = most.into_iter().fold(0.0, f64::max);
         let is_by_running = shares.running + shares.preempted > 0.5 && shares.running >= shares.preempted;
         if most <= 0.5 && !object.spins && (!is_by_running || shares.is_inverted()) {
-            let known = shares.words();
+            let (known, known_share) = (shares.words(), shares.known());
             let short = row.filter(|row| shares.blocked < 0.1 && has_short_holds(row));
             let holds = short.map_or_else(String::new, |row| {
                 let count = terminal::count(row.acquisitions);
@@ -90,7 +90,23 @@ impl Evidence<'_> {
                 // Whatever its holders did, fewer acquisitions are fewer waits.
                 remedy: short.map(|_| many_short_sections(lock)),
                 share: most,
-                measure: measure(object),
+                // Nothing is known that shorter sections could be tried on.
+                measure: if known_share > 0.5 { measure(object) } else { Measure::None },
+            });
+        }
+        let known = shares.known() - shares.released;
+        let overlaps = row.filter(|row| row.lock_type == FrameKind::RwLock.name() && known > 0.5);
+        if let Some(times) = overlaps.and_then(|row| holds_in_a_wait(row, object.waited.most_waiters)) {
+            return Some(Cause {
+                object: lock.clone(),
+                place: place(held_at),
+                text: format!(
+                    "others acquired it again and again while threads waited: half of the wait is in waits of {times} holds or \
+                     more"
+                ),
+                remedy: Some(fair(lock, FrameKind::RwLock.name())),
+                share: known,
+                measure: Measure::None,
             });
         }
         if most == shares.blocked && most > 0.5 {
@@ -187,13 +203,16 @@ impl Evidence<'_> {
     /// for another lock, that lock's holder is the one that counts.
     fn blocked_holder(&mut self, object: &Object, share: f64, rows: &Rows<'_>, limits: &Limits) -> Cause {
         let mut by_place: BTreeMap<Blocking, Blocked> = BTreeMap::new();
-        let mut sampled_s = 0.0;
+        let (mut sampled_s, mut by_itself_s) = (0.0, 0.0);
         for (holder, seconds) in &object.waited.holders {
             let (held, pair) = match holder {
                 Holder::Blocked { held, pair, .. } | Holder::Chained { held, pair, .. } => (*held, *pair),
                 _ => continue,
             };
             sampled_s += seconds;
+            if matches!(holder, Holder::Blocked { wait, .. } if *wait == held) {
+                by_itself_s += seconds;
+            }
             let held = rows.first_of(held);
             let acquired_at = self.region.zip(pair).map(|(region, pair)| site_label(region, self.names, pair));
             let (wait, path) = match holder {
@@ -221,6 +240,20 @@ impl Evidence<'_> {
             let inner = Inner::of(&frames, acquired_in);
             let is_outside = |inner: &Inner| python::is_outside(&inner.function, &frames, &object.frames);
             blocked.inners.add(inner.filter(|inner| object.kind != PYTHON || !is_outside(inner)), *seconds);
+        }
+        if by_itself_s > 0.5 * sampled_s {
+            let by_itself = share * by_itself_s / sampled_s;
+            return Cause {
+                object: object.name.clone(),
+                place: object.place(),
+                text: format!(
+                    "a deadlock: the thread that holds it waited for it itself for {} of the wait",
+                    terminal::percent(by_itself)
+                ),
+                remedy: None,
+                share: by_itself,
+                measure: Measure::None,
+            };
         }
         place_unplaced(&mut by_place);
         let most = by_place.into_iter().max_by(|one, other| one.1.seconds.total_cmp(&other.1.seconds));

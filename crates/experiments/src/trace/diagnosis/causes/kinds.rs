@@ -59,6 +59,18 @@ impl Evidence<'_> {
     }
 
     pub(super) fn of_allocator(&mut self, object: &Object) -> Cause {
+        if self.is_heap_of_musl(object) {
+            let most = object.waited.most_waiters;
+            return Cause {
+                object: object.name.clone(),
+                place: object.place(),
+                text: format!("up to {most} threads waited at the same time for the one lock of musl's heap"),
+                remedy: Some("link another allocator (mimalloc, jemalloc), or allocate less often".into()),
+                // Such a wait has no other cause.
+                share: 1.0,
+                measure: Measure::None,
+            };
+        }
         let arenas = terminal::counted(object.members.len(), "arena");
         let most = object.waited.most_waiters;
         Cause {

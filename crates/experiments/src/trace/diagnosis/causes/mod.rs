@@ -1,14 +1,14 @@
 //! Causes of long waits for a lock, and remedies.
 
-mod gain;
 mod holders;
 mod kinds;
+mod limits;
 mod peers;
 mod priorities;
 mod shares;
 
-pub(super) use gain::{Limits, limited_cpus};
 pub(super) use kinds::vain_share;
+pub(super) use limits::{Limits, limited_cpus};
 pub(super) use shares::{ENOUGH_S, Shares};
 
 use super::java;
@@ -93,11 +93,6 @@ impl Evidence<'_> {
             place: Some(cause.place),
             cause: Some(cause.text),
             known_share: Some(cause.share),
-            gain: cause
-                .remedy
-                .as_ref()
-                .filter(|_| independent.is_none())
-                .and_then(|_| limits.gain(object.waited.seconds)),
             remedy: cause.remedy,
             command,
             seen_by: if object.is_polled() { SeenBy::Sampling } else { seen_by },

@@ -78,6 +78,11 @@ impl Shares {
         (unknown <= MOST_UNKNOWN).then_some(shares)
     }
 
+    /// Returns the part of the wait of which something is known.
+    pub(super) fn known(&self) -> f64 {
+        self.running + self.preempted + self.blocked + self.released
+    }
+
     pub(super) fn is_mostly_blocked(&self) -> bool {
         self.blocked > 0.5
     }
@@ -88,7 +93,7 @@ impl Shares {
             (self.preempted, "holder preempted"),
             (self.blocked, "holder blocked"),
             (self.released, "released, waiter not yet running"),
-            (1.0 - self.running - self.preempted - self.blocked - self.released, "unknown"),
+            (1.0 - self.known(), "unknown"),
         ];
         let words = named.iter().filter(|(share, _)| *share >= 0.01);
         words.map(|(share, what)| format!("{what} {}", terminal::percent(*share))).collect::<Vec<_>>().join(", ")

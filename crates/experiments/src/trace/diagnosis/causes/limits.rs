@@ -1,13 +1,10 @@
-//! The limits of what a program can gain if a wait vanishes.
+//! The CPUs that a program uses, and those that it could use.
 
-/// The limits of a gain.
+/// CPU time, of the program and of all CPUs, in seconds.
 pub(in crate::trace::diagnosis) struct Limits {
     pub(in crate::trace::diagnosis) on_cpu_s: f64,
     pub(in crate::trace::diagnosis) ready_s: f64,
-    /// The time in which threads had something to do.
-    pub(in crate::trace::diagnosis) busy_s: f64,
-    /// The time on a CPU without spinning, and what all CPUs have.
-    pub(in crate::trace::diagnosis) useful_s: f64,
+    /// What the CPUs that it may use have.
     pub(in crate::trace::diagnosis) capacity_s: f64,
     /// The CPUs that the control group allows, where the program uses nearly all of them.
     pub(in crate::trace::diagnosis) cpu_limit: Option<f64>,
@@ -35,15 +32,6 @@ impl Limits {
         };
         words.to_owned()
     }
-
-    /// Returns the most that the throughput can gain if a wait vanishes: the threads gain the time of the wait, as far
-    /// as there are CPUs for the additional work.
-    pub(super) fn gain(&self, waited_s: f64) -> Option<f64> {
-        let left = (self.busy_s - waited_s).max(1e-9);
-        let by_threads = self.busy_s / left;
-        let by_cpus = if self.useful_s > 0.0 { self.capacity_s / self.useful_s } else { f64::INFINITY };
-        Some((by_threads.min(by_cpus) - 1.0).max(0.0)).filter(|gain| gain.is_finite())
-    }
 }
 
 /// Writes a number of CPUs: `1.0 CPU`, `2.5 CPUs`, `0.25 CPUs`.
@@ -57,23 +45,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gain_is_bounded_by_the_waits_and_by_the_cpus() {
-        let limits = Limits {
-            on_cpu_s: 2.0,
-            ready_s: 0.0,
-            busy_s: 10.0,
-            useful_s: 2.0,
-            capacity_s: 20.0,
-            cpu_limit: None,
-            have_others_the_rest: true,
-        };
-        assert_eq!(limits.gain(5.0), Some(1.0));
+    fn remedy_for_holders_without_a_cpu_names_who_has_it() {
+        let limits =
+            Limits { on_cpu_s: 2.0, ready_s: 0.0, capacity_s: 20.0, cpu_limit: None, have_others_the_rest: true };
         assert_eq!(limits.fewer_threads(), "give the program CPUs that other programs do not use");
         let alone = Limits { have_others_the_rest: false, ..limits };
         assert_eq!(alone.fewer_threads(), "give the program more CPUs, or use fewer busy threads");
         let limited = Limits { cpu_limit: Some(0.25), ..limits }.fewer_threads();
         assert!(limited.starts_with("raise the limit of its control group (cpu.max: 0.25 CPUs)"), "{limited}");
         assert_eq!([limited_cpus(1.0), limited_cpus(0.1)], ["1.0 CPU", "0.1 CPUs"]);
-        assert_eq!(Limits { capacity_s: 3.0, ..limits }.gain(5.0), Some(0.5));
     }
 }

@@ -1,0 +1,96 @@
+//! What a word or a condition is for, by its use: the same answer whatever the functions are called, launched and attached.
+
+use crate::programs::{Programs, traced};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+/// The names of the functions that acquire, release and wait for a job.
+const BUILDS: [&[&str]; 3] = [
+    &[],
+    &["-DENTER=my_lock", "-DLEAVE=my_unlock", "-DNEXT=acquire_job"],
+    &["-DENTER=next", "-DLEAVE=done", "-DNEXT=lock_queue", "-s"],
+];
+
+/// Attaches for a second; `None` where that needs a privilege.
+fn attached(programs: &Programs, program: &Path, argument: &str) -> Option<Value> {
+    let file = programs.path("attached.json");
+    let mut running = Command::new(program).arg(argument).stdout(Stdio::null()).spawn().unwrap();
+    sleep(Duration::from_millis(200));
+    let mut contend = Command::new(env!("CARGO_BIN_EXE_contend"));
+    let pid = running.id().to_string();
+    contend.args(["trace", "--pid", &pid, "--seconds", "1.2", "--format", "json", "--output"]).arg(&file);
+    let output = contend.env("CONTEND_ARCHIVE", "").stdin(Stdio::null()).output().unwrap();
+    let _ = running.kill();
+    running.wait().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    let record: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let codes: Vec<&str> =
+        record["warnings"].as_array().unwrap().iter().filter_map(|warning| warning["code"].as_str()).collect();
+    if codes.contains(&"no_futex_calls") {
+        println!("skipped: needs CAP_PERFMON and a readable tracefs");
+        return None;
+    }
+    Some(record)
+}
+
+/// Returns the records of a program, launched and attached.
+fn records(programs: &Programs, program: &PathBuf, argument: &str) -> Option<[Value; 2]> {
+    let launched = traced(programs, &[], program, &[argument]).record;
+    Some([launched, attached(programs, program, argument)?])
+}
+
+fn findings(record: &Value) -> Vec<&Value> {
+    record["results"].as_array().unwrap().iter().filter(|row| row["kind"] == "finding").collect()
+}
+
+#[test]
+fn own_lock_is_one_whatever_its_functions_are_called() {
+    let programs = Programs::new();
+    for build in BUILDS {
+        let Some(program) = programs.compiled("purposes", build) else { return };
+        let Some(records) = records(&programs, &program, "locked") else { return };
+        for (how, record) in ["launched", "attached"].iter().zip(&records) {
+            let found = findings(record);
+            let context = || format!("{build:?} {how}: {} {found:#?}", record["parameters"]);
+            assert_eq!(record["parameters"]["verdict"], "locks", "{}", context());
+            assert_eq!(found.len(), 1, "{}", context());
+            assert_eq!(found[0]["type"], "lock", "{}", context());
+            // Without symbols the function has no name.
+            let cause = found[0]["cause"].as_str().unwrap();
+            let is_known = cause.contains("slept") && (build.contains(&"-s") || cause.contains("store_page"));
+            assert!(is_known, "{}", context());
+        }
+    }
+}
+
+#[test]
+fn lock_made_of_a_mutex_and_a_condition_is_one() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("purposes", &[]) else { return };
+    let Some(records) = records(&programs, &program, "gated") else { return };
+    for record in &records {
+        let found = findings(record);
+        assert_eq!(record["parameters"]["verdict"], "locks", "{} {found:#?}", record["parameters"]);
+        assert!(found[0]["object"].as_str().unwrap().starts_with("page_gate"), "{found:#?}");
+        assert!(found[0]["cause"].as_str().unwrap().contains("store_page"), "{found:#?}");
+    }
+}
+
+#[test]
+fn healthy_pool_is_no_lock_whatever_its_functions_are_called() {
+    let programs = Programs::new();
+    for build in BUILDS {
+        let Some(program) = programs.compiled("purposes", build) else { return };
+        for argument in ["idle", "told"] {
+            let Some(records) = records(&programs, &program, argument) else { return };
+            for record in &records {
+                assert_ne!(record["parameters"]["verdict"], "locks", "{build:?} {argument}: {}", record["parameters"]);
+                assert!(findings(record).is_empty(), "{build:?} {argument}");
+            }
+        }
+    }
+}
