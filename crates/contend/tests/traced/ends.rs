@@ -36,7 +36,7 @@ fn ctrl_c_on_a_deadlock_names_it_and_ends_the_program() {
 }
 
 /// At random moments the program, contend, or both are killed: what was recorded is shown where contend lives, and
-/// nothing is left.
+/// nothing is left but the program that was not killed.
 #[test]
 fn killed_program_leaves_nothing_and_its_record_is_shown() {
     let programs = Programs::new();
@@ -58,6 +58,10 @@ fn killed_program_leaves_nothing_and_its_record_is_shown() {
             child.kill().unwrap();
         }
         let output = child.wait_with_output_in(HANGS);
+        if !kills_program {
+            assert!(runs(&program), "round {round}: the program ended with contend");
+            kill_process(watched, Signal::KILL).unwrap();
+        }
         if !kills_contend && output.status.code() == Some(128 + 9) {
             let record = crate::command::read(&std::fs::read(&file).unwrap());
             assert_eq!(record["parameters"]["exit_signal"], 9);
@@ -84,21 +88,20 @@ fn killed_program_leaves_nothing_and_its_record_is_shown() {
 }
 
 #[test]
-fn children_end_if_contend_is_killed() {
+fn program_outlives_contend_that_is_killed() {
     let programs = Programs::new();
     let Some(program) = programs.compiled("busy", &[]) else { return };
-    let script = format!("{} 60000 & wait", program.display());
-    let mut child = trace(&["--quiet"], Path::new("sh"), &["-c", &script]).stderr(Stdio::null()).spawn().unwrap();
+    // The second child starts when the library's file is gone.
+    let script = format!("{0} 3000; first=$?; {0} 100; echo $first $?", program.display());
+    let mut contend = trace(&["--quiet"], Path::new("sh"), &["-c", &script]);
+    let mut child = contend.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     started(&program);
     // The library is in it once it is at work.
     std::thread::sleep(Duration::from_millis(500));
     child.kill().unwrap();
-    child.wait().unwrap();
-    let until = Instant::now() + HANGS;
-    while runs(&program) && Instant::now() < until {
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    assert!(!runs(&program), "it lives");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "3 3\n");
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Variable with the number of kills. The hundred of them take a minute; the tests a part of it.
