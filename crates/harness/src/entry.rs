@@ -143,6 +143,7 @@ pub struct Entry {
     augment: fn(Command) -> Command,
     answer: fn(&ArgMatches, &SharedFlags) -> anyhow::Result<Option<String>>,
     writes_parts: fn(&ArgMatches) -> bool,
+    shares_stdout: fn(&ArgMatches) -> bool,
     run: fn(&ArgMatches, &mut Run<'_>) -> anyhow::Result<AnyFinished>,
     read: fn(&[Placed<'_>]) -> anyhow::Result<Box<dyn Rows>>,
     #[cfg(feature = "schema")]
@@ -171,6 +172,7 @@ impl Entry {
             augment: augment::<E>,
             answer: |matches, shared| E::answer(&flags::<E>(matches)?, shared),
             writes_parts: |matches| flags::<E>(matches).is_ok_and(|flags| E::writes_parts(&flags)),
+            shares_stdout: |matches| flags::<E>(matches).is_ok_and(|flags| E::shares_stdout(&flags)),
             run: |matches, run| Ok(E::run(&flags::<E>(matches)?, run)?.erased()?),
             read: Typed::<E>::read,
             #[cfg(feature = "schema")]
@@ -234,6 +236,11 @@ impl Entry {
     /// Returns whether the flags request a record of each part of the run.
     pub fn writes_parts(&self, matches: &ArgMatches) -> bool {
         (self.selected(matches).writes_parts)(matches)
+    }
+
+    /// Returns whether the flags run a program that writes to contend's standard output.
+    pub fn shares_stdout(&self, matches: &ArgMatches) -> bool {
+        (self.selected(matches).shares_stdout)(matches)
     }
 
     /// Measures the configurations that the flags describe.

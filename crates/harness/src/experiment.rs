@@ -71,6 +71,12 @@ pub trait Experiment: Sized + 'static {
         false
     }
 
+    /// Returns whether the flags run a program that writes to contend's standard output: then the text of the record goes
+    /// to standard error.
+    fn shares_stdout(_flags: &Self::Flags) -> bool {
+        false
+    }
+
     /// Measures the configurations that the flags describe.
     ///
     /// # Errors

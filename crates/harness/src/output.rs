@@ -17,6 +17,14 @@ pub fn eprint_line(text: &str) {
     let _ = writeln!(io::stderr(), "{}", escaped_text(&without_error_numbers(text)));
 }
 
+/// Prints text for people on stderr, where stdout belongs to another program.
+///
+/// # Errors
+/// As [`print()`], of stderr.
+pub fn eprint(text: &str) -> io::Result<()> {
+    spared(io::stderr().write_all(escaped_text(text).as_bytes()), "standard error")
+}
+
 /// Prints text for people.
 ///
 /// A closed reader (`contend … | head`) is not an error.
@@ -24,7 +32,7 @@ pub fn eprint_line(text: &str) {
 /// # Errors
 /// Any other reason why stdout cannot be written.
 pub fn print(text: &str) -> io::Result<()> {
-    spared(print_piece(text))
+    spared(print_piece(text), STDOUT)
 }
 
 /// Prints a part of a text for people; a closed reader is an error too, so that the measurement for it ends.
@@ -39,7 +47,7 @@ pub fn json_line<T: Serialize + ?Sized>(value: &T) -> serde_json::Result<String>
 
 /// Prints JSON: byte for byte, except on a terminal, where it has more escapes with the same meaning.
 pub fn print_json(json: &str) -> io::Result<()> {
-    spared(if io::stdout().is_terminal() { put(&escaped_json(json)) } else { put(json) })
+    spared(if io::stdout().is_terminal() { put(&escaped_json(json)) } else { put(json) }, STDOUT)
 }
 
 /// Prints a value as a line of JSON among others.
@@ -52,7 +60,7 @@ pub fn print_json_piece<T: Serialize + ?Sized>(value: &T) -> io::Result<()> {
 
 /// Prints the content of a file, such as a page or a script: byte for byte, except on a terminal.
 pub fn print_document(text: &str) -> io::Result<()> {
-    if io::stdout().is_terminal() { print(text) } else { spared(put(text)) }
+    if io::stdout().is_terminal() { print(text) } else { spared(put(text), STDOUT) }
 }
 
 /// Prints data that are not text, such as a picture.
@@ -63,7 +71,7 @@ pub fn print_bytes(bytes: &[u8]) -> io::Result<()> {
     if io::stdout().is_terminal() {
         return Err(io::Error::other("the terminal cannot show binary output; redirect it to a file"));
     }
-    spared(put_bytes(bytes))
+    spared(put_bytes(bytes), STDOUT)
 }
 
 fn put(text: &str) -> io::Result<()> {
@@ -78,12 +86,12 @@ fn put_bytes(bytes: &[u8]) -> io::Result<()> {
     stdout.write_all(bytes).and_then(|()| stdout.flush())
 }
 
-fn spared(outcome: io::Result<()>) -> io::Result<()> {
+const STDOUT: &str = "standard output";
+
+fn spared(outcome: io::Result<()>, stream: &str) -> io::Result<()> {
     match outcome {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        outcome => {
-            outcome.map_err(|error| io::Error::new(error.kind(), format!("cannot write to standard output: {error}")))
-        }
+        outcome => outcome.map_err(|error| io::Error::new(error.kind(), format!("cannot write to {stream}: {error}"))),
     }
 }
 

@@ -139,7 +139,7 @@ struct Stream {
     bytes: Vec<u8>,
 }
 
-/// The bytes that are kept of a text: its last ones, since the results come after the output of a traced program.
+/// The bytes that are kept of a text: its last ones, since the results come after what a traced program printed.
 const LONGEST: usize = 4 << 20;
 /// The time that a child has to end before it is killed.
 const GRACE: Duration = Duration::from_secs(10);

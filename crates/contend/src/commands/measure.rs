@@ -42,6 +42,7 @@ pub fn run(entry: &Entry, matches: &ArgMatches, shared: &SharedFlags) -> anyhow:
         true => Destination::of_parts(shared, entry.name, session.started_unix_s())?,
         false => Destination::open(shared)?,
     };
+    let destination = if entry.shares_stdout(matches) { destination.beside_program(shared) } else { destination };
     let instruments = OnceCell::new();
     let interim = |mut finished: AnyFinished| {
         let record = finished.take_record(entry.name, &session);

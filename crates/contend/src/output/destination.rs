@@ -7,7 +7,7 @@ use super::warnings::{self, Printed};
 use anyhow::{Context, bail, ensure};
 use archive::NotKept;
 use harness::output::{
-    Created, MODE, OutputFile, OutputFolder, eprint_line, json_line, print, print_document, print_json,
+    Created, MODE, OutputFile, OutputFolder, eprint, eprint_line, json_line, print, print_document, print_json,
 };
 use harness::{AnyRecord, Format, Outcome, SharedFlags, THIS_RECORD, UsageError};
 use instruments::warning::{Warning, WarningKind};
@@ -74,15 +74,23 @@ pub struct Destination {
     format: Format,
     quiet: bool,
     place: Place,
+    stream: Stream,
     store: Store,
     /// The archive as it was named on the command line, for commands that are printed.
     archive: Option<PathBuf>,
 }
 
 enum Place {
-    Stdout,
+    /// The stream.
+    Printed,
     File(OutputFile),
     Folder(Folder),
+}
+
+/// The stream for text that is not written to a file, or cannot be.
+enum Stream {
+    Stdout,
+    Stderr,
 }
 
 impl Destination {
@@ -116,6 +124,13 @@ impl Destination {
         Ok(Self { place: Place::Folder(folder), ..Self::with(&stdout, store)? })
     }
 
+    /// Leaves stdout to the program that is measured, unless the user asks for stdout: by a format for other programs, or
+    /// by `--output -`.
+    pub fn beside_program(self, flags: &SharedFlags) -> Self {
+        let is_requested = flags.wants_record() && !flags.writes_a_file();
+        Self { stream: if is_requested { Stream::Stdout } else { Stream::Stderr }, ..self }
+    }
+
     /// Archives the record of a part of a run, and writes its file, while the run goes on.
     ///
     /// # Errors
@@ -147,11 +162,12 @@ impl Destination {
 
     fn with(flags: &SharedFlags, store: Store) -> anyhow::Result<Self> {
         let place = match &flags.output {
-            None => Place::Stdout,
-            Some(path) if path.as_os_str() == "-" => Place::Stdout,
+            None => Place::Printed,
+            Some(path) if path.as_os_str() == "-" => Place::Printed,
             Some(path) => Place::File(OutputFile::open("--output", path)?),
         };
-        Ok(Self { format: flags.format.clone(), quiet: flags.quiet, place, store, archive: flags.archive.clone() })
+        let (format, archive) = (flags.format.clone(), flags.archive.clone());
+        Ok(Self { format, quiet: flags.quiet, place, stream: Stream::Stdout, store, archive })
     }
 
     /// Archives the record, writes it, and prints its warnings on stderr.
@@ -169,7 +185,7 @@ impl Destination {
         let (stored, refusal) = self.keep(&mut record);
         let (quiet, whole) = (self.quiet, self.whole(stored.as_ref()));
         if self.format == Format::Text
-            && matches!(self.place, Place::Stdout)
+            && matches!(self.place, Place::Printed)
             && let Some(closing) = view.closing(&record, &whole, &self.page())?
         {
             // The warnings come first, so that they do not scroll the closing screen away.
@@ -212,7 +228,7 @@ impl Destination {
 
     /// Returns the line with the command that a user may type next, for a user that reads the text.
     fn next(&self, record: &AnyRecord, view: &dyn View, stored: Option<&Stored>) -> anyhow::Result<Option<String>> {
-        if self.quiet || self.format != Format::Text || !matches!(self.place, Place::Stdout) {
+        if self.quiet || self.format != Format::Text || !matches!(self.place, Place::Printed) {
             return Ok(None);
         }
         let Some(mut words) = view.next(record)? else { return Ok(None) };
@@ -306,7 +322,11 @@ impl Destination {
     }
 
     fn page(&self) -> Page {
-        if matches!(self.place, Place::Stdout) { Page::of_stdout() } else { Page::plain() }
+        match (&self.place, &self.stream) {
+            (Place::Printed, Stream::Stdout) => Page::of_stdout(),
+            (Place::Printed, Stream::Stderr) => Page::of_stderr(),
+            (Place::File(_) | Place::Folder(_), _) => Page::plain(),
+        }
     }
 
     fn write_record(self, content: &str, kept: Option<usize>) -> anyhow::Result<()> {
@@ -315,12 +335,13 @@ impl Destination {
             Format::Json => (print_json as fn(&str) -> io::Result<()>, Cow::Borrowed(content)),
             _ => (print as _, escaped_text(content)),
         };
+        let print = if matches!(self.stream, Stream::Stderr) { eprint } else { print };
         let instead = |error: anyhow::Error| {
             print(&content)?;
             Err(error.context("the record was printed instead"))
         };
         match self.place {
-            Place::Stdout => Ok(print(&content)?),
+            Place::Printed => Ok(print(&content)?),
             Place::Folder(folder) => folder.write(&content, kept).or_else(instead),
             Place::File(file) => file.write(content.as_bytes()).or_else(instead),
         }

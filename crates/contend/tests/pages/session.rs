@@ -61,7 +61,7 @@ impl Session {
         let mut steps = steps(block);
         let mut script = format!("mark() {{ s=$?; printf '{MARK}%s{MARK}' $s; return $s; }}\n");
         for step in &steps {
-            script.push_str(&format!("{}\nmark\n", with_flags(&step.command, &block.notes.flags)));
+            script.push_str(&format!("{}\nmark\n", as_run(&step.command, &block.notes.flags)));
         }
         let output = self.shell(&script);
         let stdout = String::from_utf8_lossy(&output.stdout).replace(&here(), THERE);
@@ -124,6 +124,14 @@ pub fn steps(block: &Block) -> Vec<Step> {
     }
     assert!(!steps.is_empty(), "{}: no command in it", block.place);
     steps
+}
+
+/// Returns the command with these flags. The report of a traced program is on stderr, with messages that are not compared.
+fn as_run(command: &str, flags: &[String]) -> String {
+    if !command.starts_with("contend trace ") {
+        return with_flags(command, flags);
+    }
+    with_flags(command, &[flags, &["--quiet".to_owned()]].concat()) + " 2>&1"
 }
 
 /// Returns the command with these flags, where it measures something.

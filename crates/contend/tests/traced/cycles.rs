@@ -92,7 +92,7 @@ fn excluded_cycles_are_printed_with_all_only() {
     let Some(program) = programs.compiled("cycles", &[]) else { return };
     let shown_of = |flags: &[&str], case: &str| {
         let output = crate::programs::command(flags, &program, &[case]).output().unwrap();
-        String::from_utf8(output.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+        String::from_utf8(output.stderr).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let shown = |flags: &[&str]| shown_of(flags, "gated");
     assert!(!shown(&["--quiet"]).contains("deadlock"));

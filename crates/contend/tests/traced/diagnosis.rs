@@ -428,7 +428,7 @@ fn diagnosis_fits_twenty_lines_of_eighty_columns() {
     let shown = |flags: &[&str]| {
         let output = trace(flags, &patients, &["sleeps"]).output().unwrap();
         assert!(output.status.success());
-        String::from_utf8(output.stdout).unwrap()
+        String::from_utf8(output.stderr).unwrap()
     };
     let brief = shown(&["--quiet"]);
     assert!(brief.lines().count() <= 20, "{brief}");

@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A wait of this length never ends, at any speed of the machine.
@@ -19,24 +19,24 @@ fn ctrl_c_on_a_deadlock_names_it_and_ends_the_program() {
     let programs = Programs::new();
     let Some(program) = programs.compiled("deadlock", &[]) else { return };
     let flags = ["--deadline", "300ms"];
-    let mut child = trace(&flags, &program, &[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = trace(&flags, &program, &[]).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.contains("deadlock after")), "no deadlock was found");
     // The rest of its messages must find a reader.
-    std::thread::spawn(move || lines.count());
+    let rest = std::thread::spawn(move || lines.collect::<Vec<String>>().join("\n"));
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let output = child.wait_with_output_in(HANGS);
-    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert_eq!(output.status.code(), Some(130), "{stdout}");
+    let report = rest.join().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{report}");
     assert!(
-        stdout.contains("Deadlock after") && stdout.contains("leftmost") && stdout.contains("rightmost"),
-        "{stdout}"
+        report.contains("Deadlock after") && report.contains("leftmost") && report.contains("rightmost"),
+        "{report}"
     );
     assert!(!runs(&program), "the program lives");
 }
 
 /// At random moments the program, contend, or both are killed: what was recorded is shown where contend lives, and
-/// nothing is left.
+/// nothing is left but the program that was not killed.
 #[test]
 fn killed_program_leaves_nothing_and_its_record_is_shown() {
     let programs = Programs::new();
@@ -58,6 +58,10 @@ fn killed_program_leaves_nothing_and_its_record_is_shown() {
             child.kill().unwrap();
         }
         let output = child.wait_with_output_in(HANGS);
+        if !kills_program {
+            assert!(runs(&program), "round {round}: the program ended with contend");
+            kill_process(watched, Signal::KILL).unwrap();
+        }
         if !kills_contend && output.status.code() == Some(128 + 9) {
             let record = crate::command::read(&std::fs::read(&file).unwrap());
             assert_eq!(record["parameters"]["exit_signal"], 9);
@@ -84,21 +88,20 @@ fn killed_program_leaves_nothing_and_its_record_is_shown() {
 }
 
 #[test]
-fn children_end_if_contend_is_killed() {
+fn program_outlives_contend_that_is_killed() {
     let programs = Programs::new();
     let Some(program) = programs.compiled("busy", &[]) else { return };
-    let script = format!("{} 60000 & wait", program.display());
-    let mut child = trace(&["--quiet"], Path::new("sh"), &["-c", &script]).stderr(Stdio::null()).spawn().unwrap();
+    // The second child starts when the library's file is gone.
+    let script = format!("{0} 3000; first=$?; {0} 100; echo $first $?", program.display());
+    let mut contend = trace(&["--quiet"], Path::new("sh"), &["-c", &script]);
+    let mut child = contend.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     started(&program);
     // The library is in it once it is at work.
     std::thread::sleep(Duration::from_millis(500));
     child.kill().unwrap();
-    child.wait().unwrap();
-    let until = Instant::now() + HANGS;
-    while runs(&program) && Instant::now() < until {
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    assert!(!runs(&program), "it lives");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "3 3\n");
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Variable with the number of kills. The hundred of them take a minute; the tests a part of it.
@@ -159,12 +162,27 @@ fn what_cannot_be_watched_is_said_before_it_is_started() {
 
 #[test]
 fn a_program_without_locks_ends_with_its_own_status_and_output() {
-    let output = trace(&[], Path::new("sh"), &["-c", "echo out; echo err >&2; exit 5"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(5));
-    let stdout = String::from_utf8_lossy(&output.stdout);
-    assert!(stdout.starts_with("out\n") && stdout.contains("ended with status 5"), "{stdout}");
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(stderr.contains("err\n"), "{stderr}");
+    for command in ["trace", "preempted"] {
+        let mut contend = Command::new(env!("CARGO_BIN_EXE_contend"));
+        contend.env("CONTEND_ARCHIVE", "").args([command, "--", "sh", "-c", "echo out; echo err >&2; exit 5"]);
+        let output = contend.output().unwrap();
+        assert_eq!(output.status.code(), Some(5));
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "out\n", "{command}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let report = if command == "trace" { "ended with status 5" } else { "never seen preempted" };
+        assert!(stderr.starts_with("err\n") && stderr.contains(report), "{command}: {stderr}");
+    }
+}
+
+#[test]
+fn requested_format_or_output_is_on_stdout() {
+    let run = |flags: &[&str]| {
+        let output = trace(&[flags, &["--quiet"]].concat(), Path::new("true"), &[]).output().unwrap();
+        assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(crate::command::read(run(&["--format", "json"]).as_bytes())["parameters"]["exit_status"], 0);
+    assert!(run(&["--output", "-"]).contains("ended with status 0"));
 }
 
 #[test]
@@ -202,6 +220,6 @@ fn sigint_ends_the_trace_in_a_script_that_ignores_it() {
     let output = command.output().unwrap();
     assert!(output.status.code().is_some_and(|status| status != 0), "{output:?}");
     // The program ignored its own signal, as it would have without contend.
-    assert!(String::from_utf8_lossy(&output.stdout).contains("killed by signal 15"), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("killed by signal 15"), "{output:?}");
     assert!(began.elapsed() < Duration::from_secs(40));
 }

@@ -1,5 +1,5 @@
-//! contend is ended by signals at any moment, a third of them SIGKILL: it leaves no process, no file, no semaphore and no
-//! shared memory, and the traced process lives on with its own code.
+//! contend is ended by signals at any moment, a third of them SIGKILL: it leaves no file, no semaphore, no shared memory and
+//! no process but a traced program, which goes on to its end; and a process that was attached to lives on with its own code.
 
 use crate::command::held;
 use crate::programs::Programs;
@@ -116,7 +116,7 @@ fn faults(words: &[String], mark: &str, temporary: &Path, (signal, after): (Sign
         let _ = child.kill();
         let _ = child.wait();
     }
-    // A program that was traced may end by itself.
+    // A program that was traced ends by itself.
     if !within(Duration::from_secs(20), || marked(mark).is_empty()) {
         faults.push(format!("left: {:?}", marked(mark)));
         for pid in marked(mark) {

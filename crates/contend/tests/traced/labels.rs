@@ -82,7 +82,7 @@ fn first_lines_have_the_labelled_requests() {
     let programs = Programs::new();
     let Some(program) = program(&programs) else { return };
     let output = command(&[], &program, &[]).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
     let first: Vec<&str> = text.lines().take(20).collect();
     let first = first.join(" ").split_whitespace().collect::<Vec<&str>>().join(" ");
     for part in [

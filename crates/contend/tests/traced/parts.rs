@@ -131,8 +131,8 @@ fn daemon_and_its_later_child_end_with_the_seconds_of_the_trace() {
     let programs = Programs::new();
     let Some(program) = programs.compiled("daemon", &[]) else { return };
     let mut child =
-        trace(&["--seconds", "1", "--quiet"], &program, &["600000", "forks"]).stdout(Stdio::piped()).spawn().unwrap();
-    let output = child.stdout.take().unwrap();
+        trace(&["--seconds", "1", "--quiet"], &program, &["600000", "forks"]).stderr(Stdio::piped()).spawn().unwrap();
+    let output = child.stderr.take().unwrap();
     // The daemon keeps no pipe of contend's open.
     let text = std::thread::spawn(move || std::io::read_to_string(output).unwrap());
     let status = child.wait_with_output_in(HANGS).status;

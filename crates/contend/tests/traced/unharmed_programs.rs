@@ -171,6 +171,16 @@ fn programs_with_other_loaders_are_left_alone() {
     }
 }
 
+/// The file of a new program is opened to see whether it can load the library: an open of a pipe would wait for a writer.
+#[test]
+fn exec_of_a_pipe_fails_at_once() {
+    let programs = Programs::new();
+    let pipe = programs.path("pipe").display().to_string();
+    if can_run("mkfifo", &["-m", "777", &pipe]) {
+        unharmed(&programs, Path::new("sh"), &["-c", &format!("exec {pipe}")]);
+    }
+}
+
 /// A static program passes the environment on without a look: musl's loader then loads the library, which does nothing.
 #[test]
 fn musl_loads_the_library_and_is_unharmed() {

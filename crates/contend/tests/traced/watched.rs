@@ -248,7 +248,8 @@ fn its_record_is_kept_shown_reported_and_compared() {
     let said = |arguments: &[&str]| {
         let output = archive.contend(arguments);
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
+        // The report of a traced program is on stderr.
+        String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
     };
     for _ in 0..2 {
         assert!(said(&["trace", "--all", "--quiet", "--", program.to_str().unwrap(), "20"]).contains("stopped_lock"));

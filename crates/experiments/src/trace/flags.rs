@@ -13,8 +13,9 @@ use std::time::Duration;
 ///
 /// Runs PROGRAM with a preloaded library that intercepts the C library's lock functions, and reports for each wait the
 /// lock, the place in the code, and whether the holder of the lock ran. Tracing ends when PROGRAM exits; after
-/// --seconds, or at Ctrl-C, contend sends it SIGTERM. PROGRAM keeps its standard output; use --output to write the
-/// record to a file.
+/// --seconds, or at Ctrl-C, contend sends it SIGTERM. PROGRAM keeps its standard output: the report goes to standard
+/// error. A format other than text, and --output -, go to standard output; if PROGRAM prints as well, name a file with
+/// --output.
 #[derive(Args, Clone, Debug)]
 #[command(override_usage = USAGE)]
 pub struct Flags {

@@ -98,6 +98,10 @@ impl Experiment for Trace {
         flags.every.is_some()
     }
 
+    fn shares_stdout(flags: &Flags) -> bool {
+        !flags.launched.program.is_empty()
+    }
+
     fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
         let cpus = run.session.cpus.clone();
         let (budget, keep) = (run.session.seconds, flags.keep.map(|keep| keep as usize));

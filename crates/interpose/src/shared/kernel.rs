@@ -81,9 +81,12 @@ impl File {
     /// # Safety
     /// The path ends with a NUL.
     pub unsafe fn open(directory: i32, path: *const core::ffi::c_char) -> Option<Self> {
+        // A path that leads to a pipe or a terminal by now neither blocks nor becomes the controlling terminal.
+        const NOCTTY: usize = 0o400;
+        const NONBLOCK: usize = 0o4000;
         const CLOEXEC: usize = 0o200_0000;
         // SAFETY: the path is one, by this function's contract.
-        let file = unsafe { call(OPENAT, [directory as usize, path.addr(), CLOEXEC, 0]) };
+        let file = unsafe { call(OPENAT, [directory as usize, path.addr(), NOCTTY | NONBLOCK | CLOEXEC, 0]) };
         usize::try_from(file).ok().map(Self)
     }
 

@@ -2,7 +2,7 @@
 
 use super::aim::{Aim, FileSite, StepSites, noted_map};
 use crate::trace::measure::deadlocks::{Stuck, lasting_circle, waits_with_locks};
-use crate::trace::measure::processes::end_all;
+use crate::trace::measure::{has_library, signal_if};
 use crate::trace::record::{Frame, Step, ThreadStack};
 use crate::trace::stuck::frames;
 use blame::names::map_of;
@@ -14,6 +14,7 @@ use blame::time::Time;
 use blame::waits::lock_of;
 use instruments::clock::Clock;
 use interpose::{HELD, Memory, Region};
+use rustix::process::Signal;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::{Duration, Instant};
@@ -182,6 +183,15 @@ impl<'a> Watcher<'a> {
             None => frames,
         };
         ThreadStack { thread: one.thread, frames }
+    }
+}
+
+/// Kills the processes of the run.
+fn end_all(region: &Region) {
+    for process in region.processes() {
+        let pid = process.pid.load(Acquire);
+        // If it has the library, its number has not passed to another process.
+        signal_if(pid, Signal::KILL, || has_library(pid));
     }
 }
 

@@ -13,7 +13,6 @@ mod rows;
 
 pub use rows::NamedWait;
 
-use self::processes::Supervisor;
 pub use self::processes::{OtherUsers, Outliving, has_library, signal_if};
 use super::aggregate::{Longest, Snapshot as Counts, Totals, Window};
 use super::busy_cpus::BusyCpus;
@@ -30,7 +29,6 @@ use super::warnings::{
     OutlivedProgram, RecordingLowered, RestartedProcess, UnloadedProgram, WatchedScript, unnamed_code,
 };
 use super::watchpoint::Watch as WordWatch;
-use anyhow::Context;
 use blame::jvm::Machines;
 use blame::names::{Names, map_of, message, parse};
 use blame::namespace::own_number;
@@ -148,7 +146,6 @@ pub struct Inside {
     time: Time,
     /// `None` before they are recorded.
     switches: Option<io::Result<Switches>>,
-    _supervisor: Supervisor,
 }
 
 /// Runs the program and watches it.
@@ -185,8 +182,6 @@ impl Begun {
         let memory = Memory::new(level, calibration.fallback.as_deref())?;
         memory.region().header.keeps_long_holds.store(plan.preempted.into(), Relaxed);
         let time = Time::begin(calibration.clock);
-        let supervisor =
-            Supervisor::begin(&memory).context("cannot supervise the processes that the program starts")?;
         // Before it runs: a program can put another file in its place.
         let program_sha256 = instruments::sha256::of_file(&plan.program.path).ok();
         let running = Running::start(plan, Some(&memory), &session.interruption)?;
@@ -197,7 +192,6 @@ impl Begun {
             memory,
             time,
             switches,
-            _supervisor: supervisor,
         };
         Ok(Self { running, parts: Parts::begin(plan.every), profile: Profile::default(), inside })
     }

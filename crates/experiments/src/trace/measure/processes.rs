@@ -1,4 +1,7 @@
-//! The processes of the program: its start and its end, the supervisor of its children, and processes of other users.
+//! The processes of the program: its start and its end, and processes of other users.
+//!
+//! The program is the user's: if contend is killed, it goes on. Its library then records into memory that nothing reads,
+//! and is not loaded by programs that it starts later, since they do not find its file any more.
 //!
 //! Processes of another user cannot load contend's library. The library and the memory have no names in the file
 //! system, and are reached through contend's own `/proc` directory, which the kernel opens to contend's user only. A
@@ -20,15 +23,14 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::fs::{File, read_dir, read_link, read_to_string};
-use std::io::Write;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ExitStatus};
 use std::sync::atomic::Ordering::Acquire;
 use std::time::{Duration, Instant};
 
-/// The program while it runs. It does not outlive this, nor, since the kernel sees to that, contend itself.
+/// The program while it runs. It does not outlive this, unless contend is killed.
 pub struct Running {
     child: Child,
     /// Tells of its end, where the kernel can.
@@ -66,16 +68,14 @@ impl Running {
             command.env("LD_PRELOAD", preload(&path)).env(PLACE, memory.path()).env(ASAN, asan_options());
             library = Some(file);
         }
-        let (parent, is_sigint_ignored) = (std::process::id(), interruption.is_sigint_ignored());
-        // SAFETY: between fork and exec only these three system calls are made, which take no pointers to memory.
-        unsafe {
-            command.pre_exec(move || {
-                if is_sigint_ignored {
+        if interruption.is_sigint_ignored() {
+            // SAFETY: between fork and exec only this system call is made, which takes no pointer to memory.
+            unsafe {
+                command.pre_exec(|| {
                     libc::signal(libc::SIGINT, libc::SIG_IGN);
-                }
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                if libc::getppid() as u32 == parent { Ok(()) } else { Err(std::io::Error::other("contend has exited")) }
-            });
+                    Ok(())
+                });
+            }
         }
         let child = command
             .spawn()
@@ -457,139 +457,12 @@ fn name_and_user(pid: u32) -> Option<(String, u32)> {
     Some((field("Name")?.to_owned(), user))
 }
 
-/// A process that ends all processes of the program if contend is killed: the kernel ends the program itself then, but
-/// not its children.
-///
-/// It is forked off, and waits at a pipe whose other end only contend has. A byte means that all is well; if the pipe
-/// ends, contend has been killed. Between fork and end it makes system calls only, since contend may have threads.
-pub struct Supervisor {
-    pipe: File,
-    process: libc::pid_t,
-}
-
-/// Number of times that the supervisor looks for processes that are alive: a child may have started children.
-const ROUNDS: usize = 100;
-static BETWEEN_ROUNDS: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 /// The name of the library in a process's map.
 const LIBRARY: &[u8] = b"memfd:contend-interpose";
 
-impl Supervisor {
-    /// Forks it off.
-    pub fn begin(memory: &Memory) -> std::io::Result<Self> {
-        let mut ends = [0; 2];
-        // SAFETY: the pointer is to two descriptors.
-        if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
-            return Err(std::io::Error::last_os_error());
-        }
-        // SAFETY: the descriptors are new, and nothing else owns them.
-        let [reader, pipe] = ends.map(|end| unsafe { File::from_raw_fd(end) });
-        // SAFETY: the child only calls the system, and ends without returning.
-        match unsafe { libc::fork() } {
-            -1 => Err(std::io::Error::last_os_error()),
-            // SAFETY: this is the child, which has only this thread.
-            0 => unsafe { watch(reader.as_raw_fd(), memory.region()) },
-            process => Ok(Self { pipe, process }),
-        }
-    }
-}
-
-impl Drop for Supervisor {
-    fn drop(&mut self) {
-        let _ = self.pipe.write_all(b".");
-        // SAFETY: `process` is this process's child, and a null pointer for the status is allowed.
-        unsafe { libc::waitpid(self.process, std::ptr::null_mut(), 0) };
-    }
-}
-
-/// # Safety
-/// The process has one thread, and this function alone uses it.
-unsafe fn watch(pipe: libc::c_int, region: &Region) -> ! {
-    // SAFETY: all calls are system calls; pointers are to variables on this stack, which outlive the calls.
-    unsafe {
-        let mut all = std::mem::zeroed();
-        libc::sigfillset(&raw mut all);
-        libc::sigprocmask(libc::SIG_BLOCK, &raw const all, std::ptr::null_mut());
-        libc::setsid();
-        // Also the pipe's other end: contend is to be the only one.
-        libc::syscall(libc::SYS_close_range, 0, pipe - 1, 0);
-        libc::syscall(libc::SYS_close_range, pipe + 1, u32::MAX, 0);
-        let mut byte = 0_u8;
-        if libc::read(pipe, (&raw mut byte).cast(), 1) == 0 {
-            for _ in 0..ROUNDS {
-                if !end_all(region) {
-                    break;
-                }
-                libc::nanosleep(&raw const BETWEEN_ROUNDS, std::ptr::null_mut());
-            }
-        }
-        libc::_exit(0)
-    }
-}
-
-/// Ends all watched processes; whether there were any.
-pub fn end_all(region: &Region) -> bool {
-    let mut any = false;
-    for process in region.processes() {
-        let pid = process.pid.load(Acquire);
-        // If it has the library, its number has not passed to another process.
-        if has_library(pid) {
-            // SAFETY: the call takes no pointers.
-            unsafe { libc::kill(pid as libc::pid_t, libc::SIGKILL) };
-            any = true;
-        }
-    }
-    any
-}
-
 /// Returns whether the library is in a process; `false` for a process whose map may not be read, since it has changed
-/// its user. Uses system calls only and no heap, because the supervisor calls it too.
+/// its user.
 pub fn has_library(pid: u32) -> bool {
-    let path = map_path(pid);
-    // SAFETY: the path ends with a NUL.
-    let file = unsafe { libc::open(path.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC) };
-    if file < 0 {
-        return false;
-    }
-    let (mut bytes, mut kept, mut found) = ([0_u8; 4096], 0, false);
-    loop {
-        let rest = &mut bytes[kept..];
-        // SAFETY: the buffer is as long as is said.
-        let read = unsafe { libc::read(file, rest.as_mut_ptr().cast(), rest.len()) };
-        let Some(read) = usize::try_from(read).ok().filter(|read| *read > 0) else { break };
-        let filled = kept + read;
-        found |= bytes[..filled].windows(LIBRARY.len()).any(|window| window == LIBRARY);
-        // The name may lie across two readings.
-        kept = filled.min(LIBRARY.len() - 1);
-        bytes.copy_within(filled - kept..filled, 0);
-    }
-    // SAFETY: the descriptor is ours.
-    unsafe { libc::close(file) };
-    found
-}
-
-/// Returns `/proc/PID/maps`, with a NUL, without memory of the heap.
-fn map_path(pid: u32) -> [u8; 32] {
-    let mut path = [0; 32];
-    let mut digits = [0; 10];
-    let (mut left, mut count) = (pid, 0);
-    while left > 0 || count == 0 {
-        digits[count] = b'0' + (left % 10) as u8;
-        (left, count) = (left / 10, count + 1);
-    }
-    digits[..count].reverse();
-    let mut at = 0;
-    for part in [b"/proc/".as_slice(), &digits[..count], b"/maps"] {
-        path[at..at + part.len()].copy_from_slice(part);
-        at += part.len();
-    }
-    path
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn a_process_has_its_path() {
-        assert!(super::map_path(4_194_304).starts_with(b"/proc/4194304/maps\0"));
-        assert!(super::map_path(0).starts_with(b"/proc/0/maps\0"));
-    }
+    let map = std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+    map.windows(LIBRARY.len()).any(|name| name == LIBRARY)
 }

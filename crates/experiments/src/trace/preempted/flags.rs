@@ -10,7 +10,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 ///
 /// Runs PROGRAM with a preloaded library that times every hold, and finds the context switches within the holds. The
 /// record has their number and length, the threads that ran instead, the share of all waiting, and the CPU time that
-/// the holds still needed. PROGRAM ends as under `contend trace`.
+/// the holds still needed. PROGRAM ends, and the report is printed, as under `contend trace`.
 #[derive(Args, Clone, Debug)]
 #[command(override_usage = USAGE)]
 pub struct Flags {

@@ -48,6 +48,10 @@ impl Experiment for Preempted {
         ..Views::of(show::show, section::section)
     };
 
+    fn shares_stdout(flags: &Flags) -> bool {
+        !flags.launched.program.is_empty()
+    }
+
     fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
         let cpus = run.session.cpus.clone();
         let planned = run.session.seconds;
