@@ -180,7 +180,10 @@ fn launch(plan: &Plan, run: &Run<'_>, lines: &mut Lines<'_>) -> anyhow::Result<M
     }
     let record = (!plan.program.calls_locks).then(attach::Record::open).filter(|record| record.refusal().is_none());
     let switches = record.is_none().then(|| measure::switches(plan));
-    let begun = Begun::start(plan, session, &run.clock(), switches)?;
+    let mut begun = Begun::start(plan, session, &run.clock(), switches)?;
+    // A program that could call locks of the C library, and calls none, has others, if any.
+    let record = record.or_else(|| begun.is_without_calls(session).then(attach::Record::open));
+    let record = record.filter(|record| record.refusal().is_none());
     let mut goroutines = Goroutines::begin(lines, begun.running.pid(), room);
     let begun = match record {
         Some(record) => attach::watch_until_noted(begun, record, plan, session, &mut goroutines)?,

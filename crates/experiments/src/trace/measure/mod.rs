@@ -123,6 +123,10 @@ const MOST_EXPORTED: usize = 500_000;
 pub fn room_for<T>(exports: &[T]) -> usize {
     if exports.is_empty() { 0 } else { MOST_EXPORTED }
 }
+/// The time in which a program that is to be watched from inside calls a lock for the first time, mostly; and the period of
+/// the looks for that.
+const FIRST_CALLS: Duration = Duration::from_millis(100);
+const LOOK: Duration = Duration::from_millis(2);
 /// Notes that begin sooner after the start of the program are those of all of it.
 const LATE_S: f64 = 1.0;
 /// Period at which processes' maps are read.
@@ -194,6 +198,28 @@ impl Begun {
             switches,
         };
         Ok(Self { running, parts: Parts::begin(plan.every), profile: Profile::default(), inside })
+    }
+
+    /// Waits for the first call of a lock. Returns whether there is none in the time in which programs start their threads, so
+    /// that the program is to be watched from outside; one that has started processes by then is watched from inside.
+    pub fn is_without_calls(&mut self, session: &Session) -> bool {
+        let until = Instant::now() + FIRST_CALLS;
+        while !self.inside.is_noted() {
+            if self.running.has_ended() || session.interruption.is_requested() {
+                return false;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let pid = self.running.pid();
+                let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+                let is_alone = children.is_ok_and(|children| children.trim().is_empty());
+                // What it records until the library notes something would fill the rings.
+                self.inside.switches.take_if(|_| is_alone);
+                return is_alone;
+            }
+            self.running.wait(left.min(LOOK));
+        }
+        false
     }
 
     /// Watches the program until it ends.
