@@ -34,8 +34,11 @@ impl Evidence<'_> {
             Wait::Hidden if object.spins => Some(self.of_spin(object, limits)),
             Wait::Lock(_) if object.is_polled() => self.polled(object, rows, limits),
             Wait::Lock(slot) => self.herd(slot, object).or_else(|| self.holders(object, rows, limits)),
-            // The record knows the threads that had the word in turn, and samples what these did.
-            _ if object.has_known_holders() => self.holders(object, rows, limits),
+            // The record knows the threads that had the word in turn, and samples what these did. A semaphore's threads do not
+            // have it in turn.
+            _ if object.has_known_holders() && object.kind != FrameKind::Semaphore.name() => {
+                self.holders(object, rows, limits)
+            }
             _ if row.and_then(Shares::by_record).is_some_and(|shares| !shares.is_mostly_blocked()) => {
                 self.holders(object, rows, limits)
             }
