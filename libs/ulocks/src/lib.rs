@@ -156,6 +156,8 @@ mod checked;
 mod condvar;
 mod count;
 mod cpu;
+#[cfg(all(test, not(loom)))]
+mod explore;
 #[cfg(not(loom))]
 mod futex;
 #[cfg(loom)]

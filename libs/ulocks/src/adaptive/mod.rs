@@ -178,18 +178,8 @@
 mod nounwind;
 mod freeing;
 mod generation;
-#[cfg(not(loom))]
-mod pace;
-#[cfg(not(loom))]
-mod rotation;
-#[cfg(loom)]
-mod rotation {
-    //! The model has neither CPUs nor turns.
-    pub(super) fn used(_lock: usize) {}
-    pub(super) fn released(_lock: usize) {}
-    pub(super) fn iterated(_lock: usize, _at: super::word::Iterations) {}
-    pub(super) fn crowds(_lock: usize) {}
-}
+#[cfg(all(test, not(loom)))]
+mod model;
 mod spinning;
 mod waiting;
 mod word;
@@ -200,13 +190,13 @@ use crate::{
         Ordering::{Acquire, Relaxed, Release},
     },
     count::{Count, NoCount},
-    cpu::cpu_hint,
+    cpu::{coarse_now, cpu_hint},
     futex::{Deadline, Private, Scope},
     restartable,
 };
 use core::marker::PhantomData;
 use freeing::{free, free_by};
-use word::{HELD, RESERVED, handed_off, moved, taken_quietly};
+use word::{HELD, Past, RESERVED, handed_off};
 
 /// A general-purpose mutex of 4 bytes.
 ///
@@ -264,11 +254,8 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
     /// Acquires the lock, and waits if it is held.
     #[inline]
     pub fn lock(&self) {
-        // Only one bit of the result is used, so that this is a single instruction on x86-64.
-        if self.word.fetch_or(HELD, Acquire) & HELD != 0 {
+        if self.word.compare_exchange(0, HELD, Acquire, Relaxed).is_err() {
             self.lock_again();
-        } else if self.word.load(Relaxed) != HELD {
-            self.entered();
         }
     }
 
@@ -290,11 +277,12 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
     /// The caller holds the lock, and gives up the right to it.
     #[inline]
     pub unsafe fn unlock(&self) {
-        if S::PRIVATE {
-            if !restartable::store_zero_if::<HELD>(&self.word) {
-                free::<S>(&self.word);
-            }
-        } else if self.word.compare_exchange(HELD, 0, Release, Relaxed).is_err() {
+        let is_free = if S::PRIVATE {
+            restartable::free_if::<HELD>(&self.word)
+        } else {
+            self.word.compare_exchange(HELD, 0, Release, Relaxed).is_ok()
+        };
+        if !is_free {
             free::<S>(&self.word);
         }
     }
@@ -310,7 +298,7 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
         free_by::<S>(&self.word, handed_off);
     }
 
-    /// Returns whether a thread holds the lock at this moment, or is just giving it back because it is reserved.
+    /// Returns whether a thread holds the lock at this moment.
     #[inline]
     pub fn is_locked(&self) -> bool {
         self.word.load(Relaxed) & HELD != 0
@@ -344,10 +332,13 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
         self.word.compare_exchange(0, HELD, Acquire, Relaxed).is_ok() || self.take_quietly()
     }
 
+    /// Acquires a lock that threads wait for, or waited for recently, as one that has not waited.
     fn take_quietly(&self) -> bool {
         let word = self.word.load(Relaxed);
-        word & (HELD | RESERVED) == 0
-            && self.word.compare_exchange(word, taken_quietly(word, cpu_hint), Acquire, Relaxed).is_ok()
+        Past::NONE.may_take(word, false) && {
+            let taken = Past::NONE.taken(word, generation::awake::<S>(), cpu_hint(), coarse_now);
+            self.word.compare_exchange(word, taken, Acquire, Relaxed).is_ok()
+        }
     }
 
     /// Cancels the reservation of an unlocked lock: `try_lock` respects it only once, since the reserving thread may
@@ -359,26 +350,6 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
             let _ = self.word.compare_exchange(word, word & !RESERVED, Relaxed, Relaxed);
         }
         false
-    }
-
-    nounwind_unless_loom! {
-        /// Notes where the lock was acquired while threads wait or waited recently, for those on the same CPU.
-        ///
-        /// If one of them has reserved the lock, before the acquisition or since, it is given back.
-        #[inline(never)]
-        fn entered(&self) {
-            let word = self.word.load(Relaxed);
-            if word & RESERVED != 0 {
-                free::<S>(&self.word);
-                self.lock_by(None);
-                return;
-            }
-            let moved = moved(word, cpu_hint());
-            if moved != 0 {
-                // Only a holder changes these bits.
-                self.word.fetch_xor(moved, Relaxed);
-            }
-        }
     }
 
     nounwind_unless_loom! {

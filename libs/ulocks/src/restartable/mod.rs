@@ -87,13 +87,12 @@ mod model;
 pub use model::{Fault, abort, break_by};
 #[cfg(loom)]
 pub(crate) use model::{
-    current_thread, mark_and_fence, mark_wide_and_fence, may_be_in_vain, prepare, store_if, store_zero_if, works,
+    current_thread, free_if, mark_and_fence, mark_wide_and_fence, may_be_in_vain, store_if, works,
 };
 #[cfg(not(loom))]
 #[doc(hidden)]
 pub use registration::{RESTARTABLE_OFFSET, RestartableOffset};
 #[cfg(not(loom))]
 pub(crate) use registration::{
-    current_cpu, current_thread, mark_and_fence, mark_wide_and_fence, may_be_in_vain, prepare, store_if, store_zero_if,
-    works,
+    current_cpu, current_thread, free_if, mark_and_fence, mark_wide_and_fence, may_be_in_vain, store_if, works,
 };
