@@ -169,3 +169,94 @@ pub(super) fn without_stamp(word: u32) -> u32 {
 fn stamped(word: u32, now: u32) -> u32 {
     word & u32::MAX >> (u32::BITS - STAMP_SHIFT) | now << STAMP_SHIFT
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    const AWAKE_NOW: Awake = Awake::new(0);
+    const SLEPT: Past = Past { slept: true, ..Past::NONE };
+
+    /// The word of a lock with a blocked thread, acquired on CPU 1 by a woken one at time 0.
+    fn contended() -> u32 {
+        SLEPT.taken(WAITERS, AWAKE_NOW, 1, || 0)
+    }
+
+    fn taken(word: u32, cpu: u32) -> u32 {
+        Past::NONE.taken(word, AWAKE_NOW, cpu, || unreachable!("only a thread that has slept notes the time"))
+    }
+
+    fn freed_at(word: u32, now: u32) -> Freed {
+        freed(word, AWAKE_NOW, || now)
+    }
+
+    #[test]
+    fn word_stays_the_same_while_one_thread_acquires_it_repeatedly() {
+        let held = AWAKE_NOW.put_in(contended());
+        let free = freed_at(held, SLICE - 1);
+        assert_eq!(free, Freed { word: held & !HELD, wakes: false });
+        assert_eq!(taken(free.word, 1), held);
+        assert_ne!(taken(free.word, 2), held);
+    }
+
+    #[test]
+    fn lock_without_waiters_is_plain() {
+        assert_eq!((taken(0, 1), taken(RESERVED, 1)), (HELD, HELD));
+        assert_eq!(freed_at(HELD | RESERVED, 0), Freed { word: RESERVED, wakes: false });
+    }
+
+    #[test]
+    fn blocked_thread_is_woken_at_once_unless_another_is_awake() {
+        let woken = freed_at(contended(), 1);
+        assert!(woken.wakes && woken.word & RESERVED == 0);
+        assert!(!freed_at(woken.word | HELD, 2).wakes, "it will acquire the lock, or block");
+        assert!(!freed_at(AWAKE_NOW.put_in(contended()), 1).wakes);
+        assert!(freed_at(Awake::new(1).put_in(contended()), 1).wakes, "that thread was left behind by a fork");
+    }
+
+    #[test]
+    fn lock_is_handed_off_once_a_slice_whoever_spins() {
+        for held in [contended(), AWAKE_NOW.put_in(contended())] {
+            let freed = freed_at(held, SLICE);
+            assert!(freed.wakes && freed.word & RESERVED != 0);
+            assert!(Past::NONE.may_take(freed.word, true) && !Past::NONE.may_take(freed.word, false));
+            let next = SLEPT.taken(freed.word, AWAKE_NOW, 2, || SLICE);
+            assert!(!freed_at(AWAKE_NOW.put_in(next), 2 * SLICE - 1).wakes);
+        }
+    }
+
+    #[test]
+    fn lock_of_threads_that_do_not_respond_becomes_plain() {
+        let mut word = contended();
+        let wakes = (1..).find(|&nth| {
+            let freed = freed_at(word | HELD, nth * SLICE);
+            assert!(freed.wakes);
+            word = freed.word & !RESERVED;
+            word == 0
+        });
+        assert_eq!(wakes, Some(5));
+    }
+
+    #[test]
+    fn thread_that_was_woken_in_vain_keeps_its_reservation() {
+        let (reserved, held) = (Past { reserved: true, ..SLEPT }, contended() | RESERVED);
+        assert_eq!(reserved.marked(held, AWAKE_NOW, true, || 0), held);
+        assert_eq!(reserved.marked(held, AWAKE_NOW, false, || 0), held & !RESERVED, "it has not waited in the queue");
+    }
+
+    #[test]
+    fn first_blocked_thread_waits_for_a_slice_too() {
+        let held = SLEPT.marked(HELD, AWAKE_NOW, false, || 7);
+        assert!(freed_at(held, 7 + SLICE).word & RESERVED != 0);
+        assert!(freed_at(held, 6 + SLICE).word & RESERVED == 0);
+    }
+
+    #[test]
+    fn blocking_thread_relies_on_a_spinner_but_not_on_a_woken_thread() {
+        let spinning = AWAKE_NOW.put_in(contended());
+        assert_eq!(SLEPT.marked(spinning, AWAKE_NOW, false, || 0), spinning);
+        let woken = freed_at(contended(), 1).word | HELD;
+        let marked = SLEPT.marked(woken, AWAKE_NOW, false, || 0);
+        assert!(!AWAKE_NOW.is_any_in(marked), "the wake-up may have found no thread");
+    }
+}
