@@ -125,6 +125,9 @@ use crate::{
 };
 use core::marker::PhantomData;
 
+#[cfg(all(test, not(loom)))]
+mod model;
+
 /// A general-purpose reader-writer lock of 4 bytes.
 ///
 /// Neither side starves the other. Readers on several CPUs share one cache line. `try_lock_shared`,
@@ -519,7 +522,7 @@ const UPGRADING: u32 = 4;
 const WANTING: u32 = 8;
 
 /// The restrictions that a thread that wants the lock may ignore.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Claim {
     /// Whether the thread has blocked, and so has waited long enough to go next.
     slept: bool,

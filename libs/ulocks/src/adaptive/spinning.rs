@@ -1,6 +1,6 @@
 //! When and how long a waiter spins.
 
-use super::word::{self, Awake, HELD, Past, RESERVED, may_have_blocked};
+use super::word::{Awake, HELD, Past, RESERVED, may_have_blocked};
 use crate::{
     atomic::{
         AtomicU32,
@@ -73,6 +73,7 @@ impl<'a> Spinner<'a> {
 #[cfg(not(loom))]
 mod patience {
     use super::*;
+    use super::super::word::{has_moved, is_held_on};
     use crate::atomic::give_way;
 
     /// Time limit of a spin without success, in units of about 10 µs: about the cost of a wake-up. It is also the time for
@@ -107,7 +108,7 @@ mod patience {
                 let word = self.word.load(Relaxed);
                 let age = coarse_now().wrapping_sub(start);
                 self.past.reserved &= word & RESERVED != 0;
-                moved |= word::has_moved(seen, word);
+                moved |= has_moved(seen, word);
                 seen = word;
                 if word & HELD == 0 {
                     let since = *free_since.get_or_insert(age);
@@ -135,7 +136,7 @@ mod patience {
                 let quiet = !may_have_blocked(word);
                 if !self.past.reserved && age >= patience && (moved || quiet) && self.reserve(word) {
                     until = age + if moved { PATIENCE_RESERVED } else { PATIENCE };
-                } else if word::is_held_on(word, cpu_hint()) {
+                } else if is_held_on(word, cpu_hint()) {
                     if yields == YIELDS || deadline.is_some() {
                         return false;
                     }
