@@ -433,6 +433,21 @@ fn three_threads_exclude_each_other_and_none_waits_forever() {
     }
 }
 
+/// A thread that was woken gives up after one that left the lock has acquired it again.
+#[test]
+fn thread_that_gives_up_loses_no_wake_up_of_others() {
+    for [once, twice] in [
+        [&[TakeBy(Mode::Upgradable), Leave][..], &[Take(Mode::Upgradable), Leave, Take(Mode::Upgradable), Leave][..]],
+        [&[TakeBy(Mode::Write), Leave], &[Take(Mode::Write), Leave, Take(Mode::Write), Leave]],
+        [&[TakeBy(Mode::Read), Leave], &[Take(Mode::Write), Leave, Take(Mode::Write), Leave]],
+        [&[TakeBy(Mode::Write), Leave], &[Take(Mode::Read), Leave, Take(Mode::Read), Leave]],
+    ] {
+        for third in USES {
+            states([once, twice, third], false);
+        }
+    }
+}
+
 #[test]
 fn model_finds_a_missing_wake_up() {
     let calls: [&[Call]; 2] = [USES[0], USES[3]];
