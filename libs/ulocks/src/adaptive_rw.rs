@@ -628,17 +628,6 @@ impl Side for Upgradable {
     fn must_wait(word: u32) -> bool {
         Reading::must_wait(word) || word & UPGRADABLE != 0
     }
-
-    /// The thread may have been woken, and others rely on it: the end of what it waited for wakes one of them, or it does.
-    fn given_up(word: u32) -> (u32, Wake) {
-        if Self::must_wait(word) {
-            (word | NEXT, Wake::None)
-        } else if is_free(word) && word & WRITERS != 0 {
-            (word, Wake::Writer { or: word | NEXT })
-        } else {
-            (word, Wake::Arrivals(NEXT))
-        }
-    }
 }
 
 impl Side for Upgrading {
