@@ -26,7 +26,7 @@ pub(crate) fn coarse_now() -> u32 {
 /// It reads the CPU's own counter where that takes a few nanoseconds, because an unlock calls this function.
 #[inline]
 pub(crate) fn fine_now() -> u64 {
-    #[cfg(all(target_arch = "x86_64", not(loom)))]
+    #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
     {
         if counter::is_forbidden() {
             return counter::from_the_kernel();
@@ -37,7 +37,7 @@ pub(crate) fn fine_now() -> u64 {
         let cycles = unsafe { core::arch::x86_64::_rdtsc() };
         cycles >> 5
     }
-    #[cfg(all(not(target_arch = "x86_64"), not(loom)))]
+    #[cfg(all(any(not(target_arch = "x86_64"), miri), not(loom)))]
     {
         use rustix::time::{ClockId, clock_gettime};
         let now = clock_gettime(ClockId::Monotonic);
@@ -48,7 +48,7 @@ pub(crate) fn fine_now() -> u64 {
 }
 
 /// Whether the counter may be read. A thread can forbid it to itself and to the threads that it creates.
-#[cfg(all(target_arch = "x86_64", not(loom)))]
+#[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
 pub(crate) mod counter {
     use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
