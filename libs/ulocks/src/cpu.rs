@@ -5,6 +5,9 @@
 pub(crate) fn cpu_hint() -> u32 {
     #[cfg(not(loom))]
     {
+        if cfg!(miri) {
+            return 0;
+        }
         let cpu = crate::restartable::current_cpu().filter(|cpu| cpu.cast_signed() >= 0).unwrap_or_else(|| {
             // SAFETY: `sched_getcpu` takes no argument and returns a number, or -1.
             unsafe { libc::sched_getcpu() }.cast_unsigned()
