@@ -121,7 +121,8 @@ use crate::{
         pause,
     },
     count::{Count, NoCount},
-    futex::{self, Deadline, Naps, Private, Scope, Wait},
+    futex::{self, Deadline, Private, Scope, Wait},
+    naps::Naps,
 };
 use core::marker::PhantomData;
 
@@ -982,10 +983,7 @@ mod tests {
     fn writer_that_gives_up_takes_its_flag_away() {
         assert_eq!(Writing::given_up(WRITERS | 1), (1, Wake::Writer { or: 0 }));
         assert_eq!(Writing::given_up(WRITERS | READERS | 1), (READERS | 1, Wake::Writer { or: READERS }));
-        assert_eq!(
-            Writing::given_up(WRITERS | READERS | WRITER),
-            (READERS | WRITER, Wake::Writer { or: 0 })
-        );
+        assert_eq!(Writing::given_up(WRITERS | READERS | WRITER), (READERS | WRITER, Wake::Writer { or: 0 }));
     }
 
     /// Readers that it wakes would go before a writer that spins, or before an upgrade, which could starve.
@@ -996,10 +994,6 @@ mod tests {
         assert_eq!(Writing::given_up(RESERVED | 1), (RESERVED | WRITERS | 1, Wake::None), "others relied on it");
         let upgrading = UPGRADABLE | UPGRADER | READERS | 2;
         assert_eq!(Writing::given_up(upgrading | WRITERS), (upgrading, Wake::Writer { or: 0 }));
-        assert_eq!(
-            Writing::given_up(WRITERS | READERS),
-            (READERS, Wake::Writer { or: READERS }),
-            "it is unlocked"
-        );
+        assert_eq!(Writing::given_up(WRITERS | READERS), (READERS, Wake::Writer { or: READERS }), "it is unlocked");
     }
 }

@@ -72,28 +72,6 @@ pub(crate) fn sooner(deadline: Option<Deadline>, nap: Option<Duration>) -> Optio
     }
 }
 
-/// Sleeps of a blocked thread that must look at the word by itself, because the thread that wakes it may be killed first.
-///
-/// Each is twice as long as the one before, up to a second. So a lost wake-up delays a thread for no longer than it has
-/// already waited, and threads that wait for long cost nothing.
-pub(crate) struct Naps(Duration);
-
-impl Naps {
-    const FIRST: Duration = Duration::from_millis(10);
-    const LAST: Duration = Duration::from_secs(1);
-
-    pub(crate) fn new() -> Self {
-        Naps(Self::FIRST)
-    }
-
-    /// Returns the length of the next sleep.
-    pub(crate) fn next(&mut self) -> Duration {
-        let now = self.0;
-        self.0 = (now * 2).min(Self::LAST);
-        now
-    }
-}
-
 /// Length of a sleep where no thread guarantees a wake-up.
 const NAP: Duration = Duration::from_millis(1);
 

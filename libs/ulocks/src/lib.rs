@@ -166,6 +166,7 @@ pub mod futex;
 mod futex_sem;
 #[cfg(feature = "std")]
 mod mcs;
+mod naps;
 mod once;
 mod patience;
 #[cfg(all(feature = "std", not(loom)))]

@@ -3,8 +3,8 @@
 extern crate std;
 
 use super::{
-    word::{self, Awake, HELD, Past, RESERVED, WAITERS},
     waiting::{FIRST, OTHERS},
+    word::{self, Awake, HELD, Past, RESERVED, WAITERS},
 };
 use crate::explore::{Model, Queue, explore};
 use std::vec::Vec;

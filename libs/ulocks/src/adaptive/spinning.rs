@@ -72,8 +72,8 @@ impl<'a> Spinner<'a> {
 
 #[cfg(not(loom))]
 mod patience {
-    use super::*;
     use super::super::word::{has_moved, is_held_on};
+    use super::*;
     use crate::atomic::give_way;
 
     /// Time limit of a spin without success, in units of about 10 µs: about the cost of a wake-up. It is also the time for

@@ -8,7 +8,8 @@ use super::{
 use crate::{
     atomic::{AtomicU32, Ordering::Relaxed},
     count::Count,
-    futex::{self, Deadline, Naps, Scope, Wait},
+    futex::{self, Deadline, Scope, Wait},
+    naps::Naps,
     restartable,
 };
 

@@ -88,9 +88,7 @@ mod model;
 #[cfg(loom)]
 pub use model::{Fault, abort, break_by};
 #[cfg(loom)]
-pub(crate) use model::{
-    current_thread, free_if, mark_and_fence, mark_wide_and_fence, may_be_in_vain, store_if, works,
-};
+pub(crate) use model::{current_thread, free_if, mark_and_fence, mark_wide_and_fence, may_be_in_vain, store_if, works};
 #[cfg(not(loom))]
 #[doc(hidden)]
 pub use registration::{RESTARTABLE_OFFSET, RestartableOffset};
