@@ -23,7 +23,7 @@ const LOCKS: [&str; 16] = [
     "patience.rs",
     "restartable/mod.rs",
     "adaptive/mod.rs",
-    "adaptive_rw.rs",
+    "adaptive_rw/mod.rs",
     "calock.rs",
     "usema.rs",
     "semaphore.rs",
