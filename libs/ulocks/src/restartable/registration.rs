@@ -38,6 +38,7 @@ pub(crate) fn free_if<const EXPECTED: u32>(word: &AtomicU32) -> bool {
     // `Acquire` pairs with the order of the stores in `register`; it is free on x86-64.
     let offset = RESTARTABLE_OFFSET.0.load(Acquire);
     if offset == 0 {
+        core::hint::cold_path();
         return word.compare_exchange(EXPECTED, 0, Release, Relaxed).is_ok();
     }
     // SAFETY: `register` stores an offset other than 0 only if the C library has registered its threads at that
