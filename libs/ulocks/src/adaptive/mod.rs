@@ -12,7 +12,7 @@
 //! | 0 | `HELD` | the lock is held | the acquiring thread; the holder |
 //! | 1 | `WAITERS` | threads may be blocked; `unlock` must check | a thread that blocks or has blocked; the holder |
 //! | 2 | `RESERVED` | only a thread that has blocked, or that has made the reservation, may acquire the lock | a spinner that has waited long, or a woken thread; the holder; the acquiring thread |
-//! | 3..7 | `AWAKE` | a spinner of this fork generation, or a woken thread, will acquire the lock or clear the field; the four largest values count wake-ups without a response | that thread; the holder |
+//! | 3..7 | `AWAKE` | a spinner of this fork generation, or a woken thread, will acquire the lock or clear the field; the larger values say which, and count wake-ups without a response | that thread; the holder |
 //! | 7..15 | `CPU` | hint: CPU on which the lock was acquired last under contention, plus one | the acquiring thread |
 //! | 15..32 | `STAMP` | when a blocked thread was last served, in ~10 µs | the holder; a thread that blocks first, or has blocked |
 //!
@@ -29,7 +29,7 @@
 //!
 //! A thread that wants to block on a plain-held lock therefore (1) sets `WAITERS` by compare-and-swap, (2) issues the
 //! membarrier that restarts such sequences on all CPUs, and (3) reads the word again. If `WAITERS` is still set, no
-//! holder can overwrite it any more. The flag then stays until four wake-ups in about 1 ms found no thread, so a lock on
+//! holder can overwrite it any more. The flag then stays until four or five wake-ups in more than 1 ms found no thread, so a lock on
 //! which threads often block seldom pays for the membarrier. A thread that only spins sets no flag. Its reservation may
 //! be erased by a plain store, and it makes another.
 //!
@@ -68,12 +68,13 @@
 //! A release with `WAITERS` wakes the thread that blocked first, unless a spinner or a woken thread is awake. Once a
 //! *slice* (about 0.3 ms) has passed since a blocked thread was served, a release also reserves the lock for the thread
 //! that it wakes: a *hand-off*, after which no arriving thread acquires the lock first. With sections longer than a slice,
-//! each release hands the lock off. A woken thread that finds the lock held reserves it, keeps the reservation if it must
+//! each release hands the lock off. If more than eight slices have passed, sections are long, and the lock is left to the
+//! woken thread for as long as the scheduler may take: arriving threads block for 4 ms at most. A woken thread that finds the lock held reserves it, keeps the reservation if it must
 //! block again, and is the next to be woken.
 //!
 //! So a blocked thread that the kernel runs whenever it is woken waits for at most one slice and one critical section for
-//! each thread that blocked before it. A thread that the kernel runs too late (some 30 µs after the lock was unlocked)
-//! loses that turn and gets the next one. Priorities do not count: [`Pi`](crate::Pi) is the lock for them.
+//! each thread that blocked before it. A thread that the kernel runs too late (some 30 µs after the lock was unlocked, or
+//! 4 ms after long sections) loses that turn and gets the next one. Priorities do not count: [`Pi`](crate::Pi) is the lock for them.
 //!
 //! # Spinning
 //!
@@ -87,7 +88,7 @@
 //!
 //! A child process may use every lock that its only thread holds, and every lock that no thread held. It inherits the
 //! flags of the parent's waiters, which cost some wake-ups that find no thread; a spinner of another fork generation
-//! counts as none. (Generations repeat after 11 nested forks, so no lock may stay held and contended through them.) A
+//! counts as none. (Generations repeat after 10 nested forks, so no lock may stay held and contended through them.) A
 //! child of `vfork` or of a bare `clone` must not use private locks.
 //!
 //! A holder that is stopped or dies blocks all others. A *waiter* that is stopped or dies, at any instruction, delays them

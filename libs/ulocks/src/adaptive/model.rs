@@ -32,7 +32,10 @@ enum At {
     Fence,
     /// It blocks if the word is still this one.
     Block(u32),
-    Blocked,
+    /// On an unlocked lock, it blocks for a limited time.
+    Blocked {
+        for_a_turn: bool,
+    },
     GiveUp,
     Inside,
     Unlock,
@@ -51,10 +54,13 @@ struct Thread {
     done: u8,
     past: Past,
     was_woken: bool,
+    /// Whether it has not blocked before.
+    arrives: bool,
     class: u32,
 }
 
-const ARRIVING: Thread = Thread { at: At::Start, done: 0, past: Past::NONE, was_woken: false, class: OTHERS };
+const ARRIVING: Thread =
+    Thread { at: At::Start, done: 0, past: Past::NONE, was_woken: false, arrives: true, class: OTHERS };
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct State<const N: usize> {
@@ -74,8 +80,8 @@ struct Threads<const N: usize> {
 }
 
 const AWAKE: Awake = Awake::new(0);
-/// Ages of the stamp: in a slice, and after it. The model keeps 0 in the word.
-const AGES: [u32; 2] = [0, word::SLICE];
+/// Ages of the stamp: in a slice, after it, and with long sections. The model keeps 0 in the word.
+const AGES: [u32; 3] = [0, word::SLICE, word::LONG];
 
 impl<const N: usize> Model for Threads<N> {
     type State = State<N>;
@@ -165,11 +171,21 @@ impl<const N: usize> Step<'_, N> {
             At::Start => self.go(At::Again),
             At::Again => self.again(),
             At::Spin => self.spin(thread),
+            At::Announce if thread.arrives && word::is_left_to_woken(word) => {
+                self.add(|next, index| {
+                    next.threads[index] = Thread { at: At::Block(word), arrives: false, ..thread };
+                });
+            }
             At::Announce if word & HELD == 0 => self.acquire(thread.past),
             At::Announce => {
                 let mark = thread.past.marked(word, AWAKE, thread.was_woken, || 0);
                 let is_plain = self.model.stores && !word::may_have_blocked(word) && !self.model.forgets_fence;
-                self.change(mark, if is_plain && mark != word { At::Fence } else { At::Block(mark) });
+                let at = if is_plain && mark != word { At::Fence } else { At::Block(mark) };
+                let arrives = thread.arrives && at == At::Fence;
+                self.add(|next, index| {
+                    next.word = mark;
+                    next.threads[index] = Thread { at, arrives, ..thread };
+                });
             }
             At::Fence => self.add(|next, index| {
                 let compared = next.threads.iter_mut().filter(|thread| thread.at == At::Compared);
@@ -179,7 +195,7 @@ impl<const N: usize> Step<'_, N> {
             At::Block(expected) if word == expected => {
                 self.add(|next, index| {
                     next.queue.push(index);
-                    next.threads[index].at = At::Blocked;
+                    next.threads[index].at = At::Blocked { for_a_turn: word & HELD == 0 };
                 });
             }
             At::Block(_) => {
@@ -188,7 +204,7 @@ impl<const N: usize> Step<'_, N> {
                     self.go(At::GiveUp);
                 }
             }
-            At::Blocked => self.unblock(),
+            At::Blocked { for_a_turn } => self.unblock(for_a_turn),
             At::GiveUp if word & (HELD | WAITERS) == HELD | WAITERS => {
                 self.end(thread.past.marked(word, AWAKE, false, || 0));
             }
@@ -265,13 +281,16 @@ impl<const N: usize> Step<'_, N> {
     }
 
     /// Ends a wait without a wake-up.
-    fn unblock(&mut self) {
+    fn unblock(&mut self, for_a_turn: bool) {
         let mut to = Vec::new();
         if self.now == Timed {
             to.push(At::GiveUp);
         }
+        if for_a_turn || self.model.interrupted {
+            to.push(At::Announce);
+        }
         if self.model.interrupted {
-            to.extend([At::Spin, At::Announce]);
+            to.push(At::Spin);
         }
         for at in to {
             self.add(|next, index| {

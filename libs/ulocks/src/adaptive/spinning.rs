@@ -1,6 +1,6 @@
 //! When and how long a waiter spins.
 
-use super::word::{Awake, HELD, Past, RESERVED, may_have_blocked};
+use super::word::{Awake, HELD, Past, RESERVED, is_left_to_woken, may_have_blocked};
 use crate::{
     atomic::{
         AtomicU32,
@@ -25,8 +25,9 @@ impl<'a> Spinner<'a> {
         Spinner { word, awake, past: Past::NONE, was_woken: false }
     }
 
-    pub(super) fn will_sleep(&mut self) {
-        self.past.slept = true;
+    /// Notes that the thread blocks; returns whether it has not done so before.
+    pub(super) fn will_sleep(&mut self) -> bool {
+        !core::mem::replace(&mut self.past.slept, true)
     }
 
     /// Returns the held word after this thread has announced that it blocks.
@@ -118,7 +119,7 @@ mod patience {
                 } else {
                     free_since = None;
                 }
-                if deadline.is_some_and(|deadline| deadline.passed()) {
+                if deadline.is_some_and(|deadline| deadline.passed()) || is_left_to_woken(word) {
                     return false;
                 }
                 if word & HELD == 0 {

@@ -3,7 +3,7 @@
 use super::{
     generation,
     spinning::Spinner,
-    word::{HELD, WAITERS, may_have_blocked},
+    word::{HELD, WAITERS, is_left_to_woken, may_have_blocked},
 };
 use crate::{
     atomic::{AtomicU32, Ordering::Relaxed},
@@ -12,6 +12,10 @@ use crate::{
     naps::Naps,
     restartable,
 };
+use core::time::Duration;
+
+/// Time for which an unlocked lock is left to a woken thread that must not lose its turn: a time slice of the scheduler.
+const TURN: Duration = Duration::from_millis(4);
 
 /// The class of a thread that was woken and did not get the lock: it is woken before all others, once. A thread that always
 /// comes too late thus does not keep the others from being woken.
@@ -42,8 +46,12 @@ pub(super) fn wait<S: Scope>(word: &AtomicU32, counts: &impl Count, deadline: Op
             return true;
         };
         counts.slept();
-        // No thread guarantees a wake-up if it may be killed first, or if a plain store may have erased the flag.
-        let nap = (!S::PRIVATE || restartable::may_be_in_vain()).then(|| naps.next());
+        let nap = if expected & HELD == 0 {
+            Some(TURN)
+        } else {
+            // No thread guarantees a wake-up if it may be killed first, or if a plain store may have erased the flag.
+            (!S::PRIVATE || restartable::may_be_in_vain()).then(|| naps.next())
+        };
         let ended = futex::wait::<S>(word, expected, class, futex::sooner(deadline, nap));
         // A signal handler may have run past the deadline while the lock was released: POSIX requires another check.
         let looks_again = matches!(ended, Wait::Woken | Wait::Interrupted);
@@ -63,11 +71,17 @@ pub(super) fn wait<S: Scope>(word: &AtomicU32, counts: &impl Count, deadline: Op
 
 /// Ensures that the holder will wake a thread, and returns the word with which to block; acquires the lock and returns `None`
 /// if there is no holder.
+///
+/// An arriving thread also blocks, for a [turn](TURN), on a lock that is left to a woken one, since that may need this CPU.
+/// That thread may not exist, so nothing but the end of this time is certain to wake the arriving one.
 fn announce<S: Scope>(word: &AtomicU32, spinner: &mut Spinner<'_>) -> Option<u32> {
-    spinner.will_sleep();
+    let arrives = spinner.will_sleep();
     let mut now = word.load(Relaxed);
     loop {
         if now & HELD == 0 {
+            if cfg!(not(loom)) && arrives && is_left_to_woken(now) {
+                return Some(now);
+            }
             if spinner.take(now, true) {
                 return None;
             }

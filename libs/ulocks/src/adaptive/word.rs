@@ -5,9 +5,11 @@ pub(super) const WAITERS: u32 = 1 << 1;
 pub(super) const RESERVED: u32 = 1 << 2;
 const AWAKE_SHIFT: u32 = 3;
 const AWAKE: u32 = 15 << AWAKE_SHIFT;
-/// The values of `AWAKE` from this one on stand for a thread that was woken, and count the wake-ups since one responded;
-/// smaller values stand for a thread that spins.
-const WOKEN: u32 = 12 << AWAKE_SHIFT;
+/// The values of `AWAKE` from this one on stand for a thread that was woken; smaller ones stand for a thread that spins.
+///
+/// This one means that the woken thread is not to lose its turn. The larger ones count the wake-ups since a thread responded.
+const AWAITED: u32 = 11 << AWAKE_SHIFT;
+const WOKEN: u32 = AWAITED + ONE_WAKE;
 const ONE_WAKE: u32 = 1 << AWAKE_SHIFT;
 const CPU_SHIFT: u32 = 7;
 const CPU: u32 = 0xff << CPU_SHIFT;
@@ -18,6 +20,10 @@ const STAMP_SHIFT: u32 = 15;
 /// Between two hand-offs the lock stays among running threads, which need no wake-up: a longer time makes it faster. A
 /// hundred and more blocked threads are all to be served within 50 ms.
 pub(super) const SLICE: u32 = 30;
+/// Time since a blocked thread was served, in the same units, after which sections are long. A lock that is left to a woken
+/// thread until the scheduler runs it, after a time slice or so, is then idle for not much longer than it is held.
+pub(super) const LONG: u32 = 8 * SLICE;
+
 /// Value of the field `AWAKE` that a spinning thread of this process generation sets.
 ///
 /// A value of another generation was set by a thread of the parent that does not exist in this forked process.
@@ -26,7 +32,7 @@ pub(super) struct Awake(u32);
 
 impl Awake {
     pub(super) const fn new(generation: u32) -> Self {
-        Awake((generation % ((WOKEN >> AWAKE_SHIFT) - 1) + 1) << AWAKE_SHIFT)
+        Awake((generation % ((AWAITED >> AWAKE_SHIFT) - 1) + 1) << AWAKE_SHIFT)
     }
 
     /// Returns whether a spinning thread of this generation has set the field in `word`.
@@ -46,7 +52,7 @@ impl Awake {
 }
 
 fn is_woken(word: u32) -> bool {
-    word & AWAKE >= WOKEN
+    word & AWAKE >= AWAITED
 }
 
 /// What a waiting thread has done so far.
@@ -108,8 +114,7 @@ pub(super) struct Freed {
 /// Returns the word that releases the lock.
 ///
 /// Without `WAITERS`, only a reservation is left of it. With the flag, a blocked thread is woken if no other one is awake.
-/// If its slice is over, the lock is reserved for it. If the thread that was woken last has not run for long, it may not
-/// exist: another one is woken, which sets the flags again if it does.
+/// If its slice is over, the lock is reserved for it.
 #[inline]
 pub(super) fn freed(word: u32, awake: Awake, now: impl FnOnce() -> u32) -> Freed {
     let free = word & !HELD;
@@ -119,7 +124,7 @@ pub(super) fn freed(word: u32, awake: Awake, now: impl FnOnce() -> u32) -> Freed
     let now = now();
     let age = now.wrapping_sub(word >> STAMP_SHIFT) & (u32::MAX >> STAMP_SHIFT);
     if age >= SLICE {
-        handed_to_blocked(free, now)
+        handed_to_blocked(free, age, now)
     } else if awake.is_any_in(word) {
         Freed { word: free, wakes: false }
     } else {
@@ -129,18 +134,23 @@ pub(super) fn freed(word: u32, awake: Awake, now: impl FnOnce() -> u32) -> Freed
 
 /// Returns the word that hands the lock off to the blocked thread that is woken next, if there may be one.
 pub(super) fn handed_off(word: u32, awake: Awake, now: impl FnOnce() -> u32) -> Freed {
-    if word & WAITERS == 0 { freed(word, awake, now) } else { handed_to_blocked(word & !HELD, now()) }
+    if word & WAITERS == 0 { freed(word, awake, now) } else { handed_to_blocked(word & !HELD, 0, now()) }
 }
 
-/// A thread that has not responded to a wake-up may not exist. After the fourth such wake-up, the lock becomes one without
-/// waiters: a thread that is merely late sets the flags again.
-fn handed_to_blocked(free: u32, now: u32) -> Freed {
+/// A thread that has not responded to a wake-up may not exist. After the fourth such wake-up or the fifth, the lock becomes
+/// one without waiters: a thread that is merely late sets the flags again.
+fn handed_to_blocked(free: u32, age: u32, now: u32) -> Freed {
     let word = match free & AWAKE {
         AWAKE => return Freed { word: free & RESERVED, wakes: true },
-        WOKEN.. => free + ONE_WAKE,
-        _ => free & !AWAKE | WOKEN,
+        AWAITED.. => free + ONE_WAKE,
+        _ => free & !AWAKE | if age >= LONG { AWAITED } else { WOKEN },
     };
     Freed { word: stamped(word | RESERVED, now), wakes: true }
+}
+
+/// Returns whether the lock is unlocked and reserved for a woken thread that must not lose its turn.
+pub(super) fn is_left_to_woken(word: u32) -> bool {
+    word & (HELD | RESERVED) == RESERVED && word & AWAKE == AWAITED
 }
 
 /// Returns whether threads may be blocked, so that a release must check, and is not a plain store.
@@ -223,6 +233,14 @@ mod tests {
             let next = SLEPT.taken(freed.word, AWAKE_NOW, 2, || SLICE);
             assert!(!freed_at(AWAKE_NOW.put_in(next), 2 * SLICE - 1).wakes);
         }
+    }
+
+    #[test]
+    fn lock_is_left_to_a_woken_thread_after_long_sections_only() {
+        let is_left = |word: u32, age| is_left_to_woken(freed_at(word, age).word);
+        assert!(is_left(contended(), LONG) && !is_left(contended(), LONG - 1));
+        let unanswered = freed_at(contended(), LONG).word | HELD;
+        assert!(!is_left(unanswered, 2 * LONG), "that thread may not exist");
     }
 
     #[test]
