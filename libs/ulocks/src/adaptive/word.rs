@@ -3,14 +3,13 @@
 pub(super) const HELD: u32 = 1;
 pub(super) const WAITERS: u32 = 1 << 1;
 pub(super) const RESERVED: u32 = 1 << 2;
-const AWAKE_SHIFT: u32 = 3;
-const AWAKE: u32 = 15 << AWAKE_SHIFT;
+const ONE_AWAKE: u32 = 1 << 3;
+const AWAKE: u32 = 15 * ONE_AWAKE;
 /// The values of `AWAKE` from this one on stand for a thread that was woken; smaller ones stand for a thread that spins.
 ///
 /// This one means that the woken thread is not to lose its turn. The larger ones count the wake-ups since a thread responded.
-const AWAITED: u32 = 11 << AWAKE_SHIFT;
-const WOKEN: u32 = AWAITED + ONE_WAKE;
-const ONE_WAKE: u32 = 1 << AWAKE_SHIFT;
+const AWAITED: u32 = 11 * ONE_AWAKE;
+const WOKEN: u32 = AWAITED + ONE_AWAKE;
 const CPU_SHIFT: u32 = 7;
 const CPU: u32 = 0xff << CPU_SHIFT;
 const STAMP_SHIFT: u32 = 15;
@@ -32,7 +31,7 @@ pub(super) struct Awake(u32);
 
 impl Awake {
     pub(super) const fn new(generation: u32) -> Self {
-        Awake((generation % ((AWAITED >> AWAKE_SHIFT) - 1) + 1) << AWAKE_SHIFT)
+        Awake((generation % (AWAITED / ONE_AWAKE - 1) + 1) * ONE_AWAKE)
     }
 
     /// Returns whether a spinning thread of this generation has set the field in `word`.
@@ -142,7 +141,7 @@ pub(super) fn handed_off(word: u32, awake: Awake, now: impl FnOnce() -> u32) -> 
 fn handed_to_blocked(free: u32, age: u32, now: u32) -> Freed {
     let word = match free & AWAKE {
         AWAKE => return Freed { word: free & RESERVED, wakes: true },
-        AWAITED.. => free + ONE_WAKE,
+        AWAITED.. => free + ONE_AWAKE,
         _ => free & !AWAKE | if age >= LONG { AWAITED } else { WOKEN },
     };
     Freed { word: stamped(word | RESERVED, now), wakes: true }
