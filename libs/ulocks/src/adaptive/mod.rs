@@ -69,7 +69,7 @@
 //! *slice* (about 0.3 ms) has passed since a blocked thread was served, a release also reserves the lock for the thread
 //! that it wakes: a *hand-off*, after which no arriving thread acquires the lock first. With sections longer than a slice,
 //! each release hands the lock off. If more than eight slices have passed, sections are long, and the lock is left to the
-//! woken thread for as long as the scheduler may take: arriving threads block for 4 ms at most. A woken thread that finds the lock held reserves it, keeps the reservation if it must
+//! woken thread for as long as the scheduler may take: arriving threads block for 4 ms at most. A woken thread that finds the lock held reserves it after the spin limit, keeps the reservation if it must
 //! block again, and is the next to be woken.
 //!
 //! So a blocked thread that the kernel runs whenever it is woken waits for at most one slice and one critical section for

@@ -101,7 +101,7 @@ mod patience {
             self.begin();
             let start = coarse_now();
             let woken = self.was_woken;
-            let (patience, mut until) = if woken { (0, PATIENCE_RESERVED) } else { (PATIENCE, PATIENCE + 1) };
+            let mut until = if woken { PATIENCE_RESERVED } else { PATIENCE + 1 };
             let (mut moved, mut reads, mut yields, mut pauses) = (woken, 0, 0, PAUSES);
             let mut free_since = None;
             let mut seen = self.word.load(Relaxed);
@@ -135,7 +135,7 @@ mod patience {
                     return false;
                 }
                 let quiet = !may_have_blocked(word);
-                if !self.past.reserved && age >= patience && (moved || quiet) && self.reserve(word) {
+                if !self.past.reserved && age >= PATIENCE && (moved || quiet) && self.reserve(word) {
                     until = age + if moved { PATIENCE_RESERVED } else { PATIENCE };
                 } else if is_held_on(word, cpu_hint()) {
                     if yields == YIELDS || deadline.is_some() {
