@@ -68,7 +68,7 @@
 //! A release with `WAITERS` wakes the thread that blocked first, unless a spinner or a woken thread is awake. Once a
 //! *slice* (about 0.3 ms) has passed since a blocked thread was served, a release also reserves the lock for the thread
 //! that it wakes: a *hand-off*, after which no arriving thread acquires the lock first. With sections longer than a slice,
-//! each release hands the lock off. If more than eight slices have passed, sections are long, and the lock is left to the
+//! each release hands the lock off. If two slices have passed, the last section was long, and the lock is left to the
 //! woken thread for as long as the scheduler may take: arriving threads block for 4 ms at most. A woken thread that finds the lock held reserves it after the spin limit, keeps the reservation if it must
 //! block again, and is the next to be woken.
 //!

@@ -19,9 +19,10 @@ const STAMP_SHIFT: u32 = 15;
 /// Between two hand-offs the lock stays among running threads, which need no wake-up: a longer time makes it faster. A
 /// hundred and more blocked threads are all to be served within 50 ms.
 pub(super) const SLICE: u32 = 30;
-/// Time since a blocked thread was served, in the same units, after which sections are long. A lock that is left to a woken
-/// thread until the scheduler runs it, after a time slice or so, is then idle for not much longer than it is held.
-pub(super) const LONG: u32 = 8 * SLICE;
+/// Time since a blocked thread was served, in the same units, after which the last section was longer than a slice: a release
+/// before it would have handed the lock off. A lock that is then left to a woken thread until the scheduler runs it is idle
+/// for not much longer than it is held.
+pub(super) const LONG: u32 = 2 * SLICE;
 
 /// Value of the field `AWAKE` that a spinning thread of this process generation sets.
 ///
