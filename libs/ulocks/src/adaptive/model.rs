@@ -208,7 +208,7 @@ impl<const N: usize> Step<'_, N> {
             At::GiveUp if word & (HELD | WAITERS) == HELD | WAITERS => {
                 self.end(thread.past.marked(word, AWAKE, false, || 0));
             }
-            At::GiveUp => self.go(At::Wake),
+            At::GiveUp => self.change(if word & HELD == 0 { word & !RESERVED } else { word }, At::Wake),
             At::Inside => self.go(if self.now == Fair { At::Free } else { At::Unlock }),
             At::Unlock if word == HELD && self.model.stores => {
                 self.go(At::Compared);

@@ -3,7 +3,7 @@
 use super::{
     generation,
     spinning::Spinner,
-    word::{HELD, WAITERS, is_left_to_woken, may_have_blocked},
+    word::{HELD, RESERVED, WAITERS, is_left_to_woken, may_have_blocked},
 };
 use crate::{
     atomic::{AtomicU32, Ordering::Relaxed},
@@ -117,6 +117,10 @@ fn give_up<S: Scope>(word: &AtomicU32, spinner: &Spinner<'_>) {
             Ok(_) => return,
             Err(changed) => now = changed,
         }
+    }
+    if now & (HELD | RESERVED) == RESERVED {
+        // The woken thread that the lock is left to may not exist, and the next call must not wait for it again.
+        let _ = word.compare_exchange(now, now & !RESERVED, Relaxed, Relaxed);
     }
     wake::<S>(word);
 }
