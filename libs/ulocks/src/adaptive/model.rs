@@ -53,14 +53,12 @@ struct Thread {
     /// The number of uses that have ended.
     done: u8,
     past: Past,
-    was_woken: bool,
-    /// Whether it has not blocked before.
-    arrives: bool,
+    /// Whether it has left a turn to a woken thread that did not come.
+    has_left_turn: bool,
     class: u32,
 }
 
-const ARRIVING: Thread =
-    Thread { at: At::Start, done: 0, past: Past::NONE, was_woken: false, arrives: true, class: OTHERS };
+const ARRIVING: Thread = Thread { at: At::Start, done: 0, past: Past::NONE, has_left_turn: false, class: OTHERS };
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct State<const N: usize> {
@@ -171,20 +169,19 @@ impl<const N: usize> Step<'_, N> {
             At::Start => self.go(At::Again),
             At::Again => self.again(),
             At::Spin => self.spin(thread),
-            At::Announce if thread.arrives && word::is_left_to_woken(word) => {
+            At::Announce if !thread.past.woken && !thread.has_left_turn && word::is_left_to_woken(word) => {
                 self.add(|next, index| {
-                    next.threads[index] = Thread { at: At::Block(word), arrives: false, ..thread };
+                    next.threads[index] = Thread { at: At::Block(word), ..thread };
                 });
             }
             At::Announce if word & HELD == 0 => self.acquire(thread.past),
             At::Announce => {
-                let mark = thread.past.marked(word, AWAKE, thread.was_woken, || 0);
+                let mark = thread.past.marked(word, AWAKE, || 0);
                 let is_plain = self.model.stores && !word::may_have_blocked(word) && !self.model.forgets_fence;
                 let at = if is_plain && mark != word { At::Fence } else { At::Block(mark) };
-                let arrives = thread.arrives && at == At::Fence;
                 self.add(|next, index| {
                     next.word = mark;
-                    next.threads[index] = Thread { at, arrives, ..thread };
+                    next.threads[index] = Thread { at, ..thread };
                 });
             }
             At::Fence => self.add(|next, index| {
@@ -206,7 +203,7 @@ impl<const N: usize> Step<'_, N> {
             }
             At::Blocked { for_a_turn } => self.unblock(for_a_turn),
             At::GiveUp if word & (HELD | WAITERS) == HELD | WAITERS => {
-                self.end(thread.past.marked(word, AWAKE, false, || 0));
+                self.end(thread.past.leaving().marked(word, AWAKE, || 0));
             }
             At::GiveUp => self.change(if word & HELD == 0 { word & !RESERVED } else { word }, At::Wake),
             At::Inside => self.go(if self.now == Fair { At::Free } else { At::Unlock }),
@@ -295,6 +292,7 @@ impl<const N: usize> Step<'_, N> {
         for at in to {
             self.add(|next, index| {
                 next.queue.take(|thread| thread == index);
+                next.threads[index].has_left_turn |= for_a_turn && at != At::Spin;
                 if at == At::Spin { begin(&mut next.threads[index]) } else { next.threads[index].at = at }
             });
         }
@@ -306,6 +304,7 @@ impl<const N: usize> Step<'_, N> {
             match next.queue.take(|thread| threads[thread].class & class != 0) {
                 Some(woken) => {
                     begin(&mut next.threads[woken]);
+                    next.threads[woken].past.woken = true;
                     next.threads[woken].class = FIRST;
                     end(&mut next.threads[index]);
                 }
@@ -319,7 +318,6 @@ impl<const N: usize> Step<'_, N> {
 /// Begins another spin.
 fn begin(thread: &mut Thread) {
     thread.past = Past { spins: false, reserved: false, ..thread.past };
-    thread.was_woken = true;
     thread.at = At::Spin;
 }
 

@@ -16,28 +16,34 @@ pub(super) struct Spinner<'a> {
     word: &'a AtomicU32,
     awake: Awake,
     past: Past,
-    /// Whether it had blocked before this spin.
-    was_woken: bool,
 }
 
 impl<'a> Spinner<'a> {
     pub(super) fn arriving(word: &'a AtomicU32, awake: Awake) -> Self {
-        Spinner { word, awake, past: Past::NONE, was_woken: false }
+        Spinner { word, awake, past: Past::NONE }
     }
 
-    /// Notes that the thread blocks; returns whether it has not done so before.
-    pub(super) fn will_sleep(&mut self) -> bool {
-        !core::mem::replace(&mut self.past.slept, true)
+    pub(super) fn will_sleep(&mut self) {
+        self.past.slept = true;
+    }
+
+    pub(super) fn was_woken(&mut self) {
+        self.past.woken = true;
+    }
+
+    /// Returns whether this thread blocks rather than take a lock that is left to another one.
+    pub(super) fn leaves(&self, word: u32) -> bool {
+        cfg!(not(loom)) && !self.past.woken && is_left_to_woken(word)
     }
 
     /// Returns the held word after this thread has announced that it blocks.
     pub(super) fn marked(&self, word: u32) -> u32 {
-        self.past.marked(word, self.awake, self.was_woken, coarse_now)
+        self.past.marked(word, self.awake, coarse_now)
     }
 
     /// Returns the held word after this thread has given up.
     pub(super) fn left(&self, word: u32) -> u32 {
-        self.past.marked(word, self.awake, false, coarse_now)
+        self.past.leaving().marked(word, self.awake, coarse_now)
     }
 
     /// Acquires the lock if it is unlocked and not reserved for another thread; with `void`, no reservation counts.
@@ -66,7 +72,6 @@ impl<'a> Spinner<'a> {
 
     /// Begins another spin.
     fn begin(&mut self) {
-        self.was_woken = self.past.slept;
         self.past = Past { spins: false, reserved: false, ..self.past };
     }
 }
@@ -100,7 +105,7 @@ mod patience {
         pub(in super::super) fn spin(&mut self, deadline: Option<Deadline>) -> bool {
             self.begin();
             let start = coarse_now();
-            let woken = self.was_woken;
+            let woken = self.past.woken;
             let mut until = if woken { PATIENCE_RESERVED } else { PATIENCE + 1 };
             let (mut moved, mut reads, mut yields, mut pauses) = (woken, 0, 0, PAUSES);
             let mut free_since = None;
@@ -119,7 +124,7 @@ mod patience {
                 } else {
                     free_since = None;
                 }
-                if deadline.is_some_and(|deadline| deadline.passed()) || is_left_to_woken(word) {
+                if deadline.is_some_and(|deadline| deadline.passed()) || self.leaves(word) {
                     return false;
                 }
                 if word & HELD == 0 {
@@ -180,7 +185,7 @@ impl Spinner<'_> {
         self.set_awake(word);
         pause();
         let word = self.word.load(Relaxed);
-        if self.was_woken {
+        if self.past.woken {
             self.reserve(word);
             pause();
         }

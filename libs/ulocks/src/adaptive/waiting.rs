@@ -3,7 +3,7 @@
 use super::{
     generation,
     spinning::Spinner,
-    word::{HELD, RESERVED, WAITERS, is_left_to_woken, may_have_blocked},
+    word::{HELD, RESERVED, WAITERS, may_have_blocked},
 };
 use crate::{
     atomic::{AtomicU32, Ordering::Relaxed},
@@ -41,8 +41,9 @@ pub(super) fn wait<S: Scope>(word: &AtomicU32, counts: &impl Count, deadline: Op
     }
     let mut class = OTHERS;
     let mut naps = Naps::new();
+    let mut has_left_turn = false;
     loop {
-        let Some(expected) = announce::<S>(word, &mut spinner) else {
+        let Some(expected) = announce::<S>(word, &mut spinner, has_left_turn) else {
             return true;
         };
         counts.slept();
@@ -53,18 +54,20 @@ pub(super) fn wait<S: Scope>(word: &AtomicU32, counts: &impl Count, deadline: Op
             (!S::PRIVATE || restartable::may_be_in_vain()).then(|| naps.next())
         };
         let ended = futex::wait::<S>(word, expected, class, futex::sooner(deadline, nap));
+        has_left_turn |= expected & HELD == 0 && ended == Wait::TimedOut;
         // A signal handler may have run past the deadline while the lock was released: POSIX requires another check.
         let looks_again = matches!(ended, Wait::Woken | Wait::Interrupted);
         if !looks_again && deadline.is_some_and(|deadline| deadline.passed()) {
             give_up::<S>(word, &spinner);
             return false;
         }
+        if ended == Wait::Woken {
+            spinner.was_woken();
+            class = FIRST;
+        }
         // The end of a nap is no wake-up: the thread blocks again, unless the lock is unlocked.
         if ended != Wait::TimedOut && spinner.spin(deadline) {
             return true;
-        }
-        if ended == Wait::Woken {
-            class = FIRST;
         }
     }
 }
@@ -72,14 +75,14 @@ pub(super) fn wait<S: Scope>(word: &AtomicU32, counts: &impl Count, deadline: Op
 /// Ensures that the holder will wake a thread, and returns the word with which to block; acquires the lock and returns `None`
 /// if there is no holder.
 ///
-/// An arriving thread also blocks, for a [turn](TURN), on a lock that is left to a woken one, since that may need this CPU.
-/// That thread may not exist, so nothing but the end of this time is certain to wake the arriving one.
-fn announce<S: Scope>(word: &AtomicU32, spinner: &mut Spinner<'_>) -> Option<u32> {
-    let arrives = spinner.will_sleep();
+/// A thread that was not woken also blocks, for a [turn](TURN), on a lock that is left to a woken one, since that may need this CPU.
+/// That thread may not exist, so nothing but the end of this time is certain to wake this one.
+fn announce<S: Scope>(word: &AtomicU32, spinner: &mut Spinner<'_>, has_left_turn: bool) -> Option<u32> {
+    spinner.will_sleep();
     let mut now = word.load(Relaxed);
     loop {
         if now & HELD == 0 {
-            if cfg!(not(loom)) && arrives && is_left_to_woken(now) {
+            if !has_left_turn && spinner.leaves(now) {
                 return Some(now);
             }
             if spinner.take(now, true) {

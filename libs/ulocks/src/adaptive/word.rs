@@ -60,6 +60,8 @@ fn is_woken(word: u32) -> bool {
 pub(super) struct Past {
     /// It has blocked or announced that it would, so that other threads may rely on it.
     pub(super) slept: bool,
+    /// It was woken, so that it goes before threads that arrive.
+    pub(super) woken: bool,
     /// It has set `AWAKE`.
     pub(super) spins: bool,
     /// A reservation of the lock is for it.
@@ -68,11 +70,16 @@ pub(super) struct Past {
 
 impl Past {
     /// That of a thread that has just arrived.
-    pub(super) const NONE: Past = Past { slept: false, spins: false, reserved: false };
+    pub(super) const NONE: Past = Past { slept: false, woken: false, spins: false, reserved: false };
+
+    /// That of a thread that gives up: its reservation ends.
+    pub(super) fn leaving(self) -> Past {
+        Past { woken: false, reserved: self.woken || self.reserved, ..self }
+    }
 
     /// Returns whether this thread may acquire the lock; with `void`, no reservation counts.
     pub(super) fn may_take(self, word: u32, void: bool) -> bool {
-        word & HELD == 0 && (word & RESERVED == 0 || self.slept || self.reserved || void)
+        word & HELD == 0 && (word & RESERVED == 0 || self.woken || self.reserved || void)
     }
 
     /// Returns the unlocked `word` as acquired by this thread on this CPU.
@@ -85,21 +92,26 @@ impl Past {
         if word & WAITERS == 0 && !self.slept {
             return HELD;
         }
-        let is_mine = (self.spins && awake.is_in(word)) || (self.slept && is_woken(word));
+        let is_mine = (self.spins && awake.is_in(word)) || (self.woken && is_woken(word));
         let rest = word & !(CPU | RESERVED) & if is_mine { !AWAKE } else { !0 };
         let taken = rest | HELD | cpu << CPU_SHIFT;
-        if self.slept { stamped(taken | WAITERS, now()) } else { taken }
+        let taken = if self.slept { taken | WAITERS } else { taken };
+        if self.woken || word & WAITERS == 0 { stamped(taken, now()) } else { taken }
     }
 
     /// Returns the held `word` as this thread leaves it before it blocks: the holder will wake a thread, or the spinner of
     /// `AWAKE` will take over that duty.
     ///
-    /// A thread that was woken, and spun in vain, leaves its reservation. Otherwise a holder that returns at once would
-    /// acquire the lock each time before this thread runs.
-    pub(super) fn marked(self, word: u32, awake: Awake, was_woken: bool, now: impl FnOnce() -> u32) -> u32 {
+    /// A thread that was woken in vain reserves the lock. Otherwise a holder that returns at once would acquire it each time
+    /// before this thread runs.
+    pub(super) fn marked(self, word: u32, awake: Awake, now: impl FnOnce() -> u32) -> u32 {
         let keeps_awake = awake.is_in(word) && !self.spins;
         let rest = if keeps_awake { word } else { word & !AWAKE };
-        let rest = if self.reserved && !was_woken { rest & !RESERVED } else { rest };
+        let rest = match self {
+            Past { woken: true, .. } => rest | RESERVED,
+            Past { reserved: true, .. } => rest & !RESERVED,
+            _ => rest,
+        };
         if word & WAITERS == 0 { stamped(rest | WAITERS, now()) } else { rest }
     }
 }
@@ -185,7 +197,7 @@ mod tests {
     use super::*;
 
     const AWAKE_NOW: Awake = Awake::new(0);
-    const SLEPT: Past = Past { slept: true, ..Past::NONE };
+    const SLEPT: Past = Past { slept: true, woken: true, ..Past::NONE };
 
     /// The word of a lock with a blocked thread, acquired on CPU 1 by a woken one at time 0.
     fn contended() -> u32 {
@@ -256,15 +268,17 @@ mod tests {
     }
 
     #[test]
-    fn thread_that_was_woken_in_vain_keeps_its_reservation() {
+    fn thread_that_was_woken_in_vain_reserves_the_lock() {
         let (reserved, held) = (Past { reserved: true, ..SLEPT }, contended() | RESERVED);
-        assert_eq!(reserved.marked(held, AWAKE_NOW, true, || 0), held);
-        assert_eq!(reserved.marked(held, AWAKE_NOW, false, || 0), held & !RESERVED, "it has not waited in the queue");
+        assert_eq!(SLEPT.marked(contended(), AWAKE_NOW, || 0), held);
+        let arrived = Past { woken: false, ..reserved };
+        assert_eq!(arrived.marked(held, AWAKE_NOW, || 0), held & !RESERVED, "it has not waited in the queue");
+        assert!(!Past { reserved: false, ..arrived }.may_take(RESERVED, false), "the kernel has refused to block it");
     }
 
     #[test]
     fn first_blocked_thread_waits_for_a_slice_too() {
-        let held = SLEPT.marked(HELD, AWAKE_NOW, false, || 7);
+        let held = Past { slept: true, ..Past::NONE }.marked(HELD, AWAKE_NOW, || 7);
         assert!(freed_at(held, 7 + SLICE).word & RESERVED != 0);
         assert!(freed_at(held, 6 + SLICE).word & RESERVED == 0);
     }
@@ -272,9 +286,9 @@ mod tests {
     #[test]
     fn blocking_thread_relies_on_a_spinner_but_not_on_a_woken_thread() {
         let spinning = AWAKE_NOW.put_in(contended());
-        assert_eq!(SLEPT.marked(spinning, AWAKE_NOW, false, || 0), spinning);
+        assert_eq!(Past { woken: false, ..SLEPT }.marked(spinning, AWAKE_NOW, || 0), spinning);
         let woken = freed_at(contended(), 1).word | HELD;
-        let marked = SLEPT.marked(woken, AWAKE_NOW, false, || 0);
+        let marked = SLEPT.marked(woken, AWAKE_NOW, || 0);
         assert!(!AWAKE_NOW.is_any_in(marked), "the wake-up may have found no thread");
     }
 }
