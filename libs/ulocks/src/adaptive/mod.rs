@@ -69,8 +69,9 @@
 //! *slice* (about 0.3 ms) has passed since a blocked thread was served, a release also reserves the lock for the thread
 //! that it wakes: a *hand-off*, after which no arriving thread acquires the lock first. With sections longer than a slice,
 //! each release hands the lock off. If two slices have passed, the last section was long, and the lock is left to the
-//! woken thread for as long as the scheduler may take: arriving threads block for 4 ms at most. A woken thread that finds the lock held reserves it after the spin limit, keeps the reservation if it must
-//! block again, and is the next to be woken.
+//! woken thread for as long as the scheduler may take: arriving threads block for 4 ms at most. A woken thread that finds the lock held
+//! reserves it after the spin limit, or when it blocks again, and is the next to be woken. Other threads must not acquire a
+//! reserved lock, also those that the kernel has refused to block.
 //!
 //! So a blocked thread that the kernel runs whenever it is woken waits for at most one slice and one critical section for
 //! each thread that blocked before it. A thread that the kernel runs too late (some 30 µs after the lock was unlocked, or
