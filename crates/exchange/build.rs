@@ -13,14 +13,17 @@ use std::path::{Path, PathBuf};
 /// The source files of `ulocks`, unchanged.
 ///
 /// `lib.rs` replaces the other items of that crate that they use.
-const LOCKS: [&str; 14] = [
+const LOCKS: [&str; 16] = [
     "atomic.rs",
     "count.rs",
     "cpu.rs",
+    "naps.rs",
+    // The tests of the others need it.
+    "explore.rs",
     "patience.rs",
     "restartable/mod.rs",
     "adaptive/mod.rs",
-    "adaptive_rw.rs",
+    "adaptive_rw/mod.rs",
     "calock.rs",
     "usema.rs",
     "semaphore.rs",
@@ -40,8 +43,8 @@ fn main() {
     println!("cargo::rerun-if-changed=../interpose/compile_preload.rs");
     println!("cargo::rustc-check-cfg=cfg(preload)");
     println!("cargo::rustc-check-cfg=cfg(loom)");
-    // A feature of the locks' own crate, which is off here.
-    println!("cargo::rustc-check-cfg=cfg(feature, values(\"rseq-aarch64\"))");
+    // Features of the locks' own crate, which are off here.
+    println!("cargo::rustc-check-cfg=cfg(feature, values(\"rseq-aarch64\", \"no-rseq\"))");
     let manifest = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
     let out = PathBuf::from(variable("OUT_DIR"));
     let locks = fs::canonicalize(manifest.join("../../libs/ulocks/src")).expect("the crate of the locks is in libs");

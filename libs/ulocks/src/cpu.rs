@@ -5,6 +5,9 @@
 pub(crate) fn cpu_hint() -> u32 {
     #[cfg(not(loom))]
     {
+        if cfg!(miri) {
+            return 0;
+        }
         let cpu = crate::restartable::current_cpu().filter(|cpu| cpu.cast_signed() >= 0).unwrap_or_else(|| {
             // SAFETY: `sched_getcpu` takes no argument and returns a number, or -1.
             unsafe { libc::sched_getcpu() }.cast_unsigned()
@@ -26,7 +29,7 @@ pub(crate) fn coarse_now() -> u32 {
 /// It reads the CPU's own counter where that takes a few nanoseconds, because an unlock calls this function.
 #[inline]
 pub(crate) fn fine_now() -> u64 {
-    #[cfg(all(target_arch = "x86_64", not(loom)))]
+    #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
     {
         if counter::is_forbidden() {
             return counter::from_the_kernel();
@@ -37,7 +40,7 @@ pub(crate) fn fine_now() -> u64 {
         let cycles = unsafe { core::arch::x86_64::_rdtsc() };
         cycles >> 5
     }
-    #[cfg(all(not(target_arch = "x86_64"), not(loom)))]
+    #[cfg(all(any(not(target_arch = "x86_64"), miri), not(loom)))]
     {
         use rustix::time::{ClockId, clock_gettime};
         let now = clock_gettime(ClockId::Monotonic);
@@ -48,7 +51,7 @@ pub(crate) fn fine_now() -> u64 {
 }
 
 /// Whether the counter may be read. A thread can forbid it to itself and to the threads that it creates.
-#[cfg(all(target_arch = "x86_64", not(loom)))]
+#[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
 pub(crate) mod counter {
     use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 

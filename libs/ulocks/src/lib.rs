@@ -18,7 +18,7 @@
 //!
 //! | lock | bytes | fairness | timeouts | between processes | use |
 //! |---|---|---|---|---|---|
-//! | [`Adaptive`] | 4 | blocked waiters in turn | yes | yes | general use; the default choice |
+//! | [`Adaptive`] | 4 | blocked waiters in turn, within a bounded time | yes | yes | general use; the default choice |
 //! | [`Biased`] | 16 | blocked waiters in turn once shared | yes | no | data that one thread uses nearly alone |
 //! | [`Calock`], [`CalockSpin`] | 4 | none | yes | yes | convoy avoidance, with the smallest state |
 //! | [`Usema`], [`UsemaSpin`] | 8 | strict first come, first served | no | yes | order of arrival |
@@ -66,7 +66,7 @@
 //!
 //! | private lock | the child can use it if |
 //! |---|---|
-//! | [`Adaptive`], [`AdaptiveRw`], [`Calock`], [`RwLock`], [`Pi`], [`Robust`] | no other thread held it; other threads may have waited for it, unless one of them was just giving an [`Adaptive`] back that was reserved for another |
+//! | [`Adaptive`], [`AdaptiveRw`], [`Calock`], [`RwLock`], [`Pi`], [`Robust`] | no other thread held it; other threads may have waited for it |
 //! | [`FutexSem`] | always |
 //! | [`Once`] | it was done, or no other thread was doing it; a call on one that another thread was doing never returns |
 //! | [`Usema`], [`Ticket`], [`Mcs`], [`Benaphore`], [`RwLockFair`], which hand off | no other thread held it, waited for it or tried it: the missing thread keeps a position in the queue |
@@ -102,8 +102,7 @@
 //! # Spurious failure of `try_lock`
 //!
 //! `try_lock` of [`Adaptive`], and of [`AdaptiveRw`] in any mode, can fail although no thread holds the lock: the
-//! lock is reserved for a thread that has waited long, or that thread or one that gives the lock back for it changed the
-//! word at the same moment.
+//! lock is reserved for a thread that has waited long, or that thread changed the word at the same moment.
 //! `assert!(lock.try_lock().is_some())` is therefore correct only if no other thread waits for the lock or acquires
 //! it. The first attempt that fails because of a reservation cancels it, so a retry loop terminates. `try_lock` never
 //! succeeds on a held lock. `try_lock` of the other locks fails only if the lock is held, or changed hands during the
@@ -122,6 +121,12 @@
 //!
 //! On AArch64, private locks are released by atomic instructions, unless the feature `rseq-aarch64` selects the
 //! restartable sequence, which has never run on that hardware.
+//!
+//! # ThreadSanitizer and Miri
+//!
+//! ThreadSanitizer does not see the store of a restartable sequence, and reports a race for the data that a private
+//! [`Adaptive`] or [`Biased`] lock protects. Use the feature `no-rseq` with it: the locks are then released by atomic
+//! instructions. Miri runs the locks without a feature.
 //!
 //! # Without std
 //!
@@ -156,6 +161,8 @@ mod checked;
 mod condvar;
 mod count;
 mod cpu;
+#[cfg(all(test, not(loom)))]
+mod explore;
 #[cfg(not(loom))]
 mod futex;
 #[cfg(loom)]
@@ -164,6 +171,7 @@ pub mod futex;
 mod futex_sem;
 #[cfg(feature = "std")]
 mod mcs;
+mod naps;
 mod once;
 mod patience;
 #[cfg(all(feature = "std", not(loom)))]

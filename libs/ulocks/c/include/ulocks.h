@@ -224,6 +224,15 @@ void ulocks_robust_ulock_unlock(robust_ulock_t *lock);
 }
 #endif
 
+/* Macros for the functions above; the header says what they are for. */
+#if defined(__SANITIZE_THREAD__)
+#include "ulocks_tsan.h"
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#include "ulocks_tsan.h"
+#endif
+#endif
+
 #endif
 
 /* Separate from the declarations: a later #include without ULOCKS_NO_SHORT_NAMES adds the short names. */

@@ -40,7 +40,8 @@ static inline int ulocks_release_(uint32_t *word)
     return __builtin_expect(__atomic_compare_exchange_n(word, &held, 0, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED), 1);
 }
 
-#if defined(__x86_64__) && defined(__LP64__) && defined(__ELF__)
+/* ThreadSanitizer does not see the store of a sequence. */
+#if defined(__x86_64__) && defined(__LP64__) && defined(__ELF__) && !defined(ULOCKS_TSAN_H)
 /* Stores 0 to the word if it is ULOCKS_HELD_; returns whether it did.
  *
  * The thread announces the sequence between labels 2 and 3 to the kernel, by the address of the descriptor at label 4. If

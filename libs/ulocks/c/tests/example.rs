@@ -333,3 +333,23 @@ fn header_declares_exactly_the_exported_functions() {
         assert!(header.contains(&format!("#define {name} ulocks_{name}\n")), "{name}");
     }
 }
+
+/// ThreadSanitizer sees what the macros of its header and the inline functions tell, and still finds a race.
+#[test]
+fn thread_sanitizer_sees_the_locks() {
+    let directory = tempfile::tempdir().unwrap();
+    for define in ["-DCALLS", "-DINLINE"] {
+        let program = directory.path().join(define);
+        let mut compiler = strict("gnu11");
+        compiler.args(["-fsanitize=thread", "-g", define]).arg(home().join("tests/programs/sanitized.c"));
+        compiler.arg(library("libulocks_c.a")).args(SYSTEM).arg("-o").arg(&program);
+        if !compiler.output().is_ok_and(|output| output.status.success()) {
+            return println!("skipped: needs a C compiler with ThreadSanitizer");
+        }
+        let outcome = |arguments: &[&str]| Command::new(&program).args(arguments).output().unwrap();
+        let clean = outcome(&[]);
+        assert!(clean.status.success(), "{define}: {}", String::from_utf8_lossy(&clean.stderr));
+        assert_eq!(String::from_utf8_lossy(&clean.stdout), "1000 1000 1000 1000\n");
+        assert!(!outcome(&["forgets"]).status.success(), "{define}: a race must be found");
+    }
+}

@@ -13,7 +13,7 @@ pub(super) fn awake<S: Scope>() -> Awake {
     if S::PRIVATE { forks::awake() } else { Awake::new(0) }
 }
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, miri)))]
 mod forks {
     use super::Awake;
     use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -56,7 +56,7 @@ mod forks {
     }
 }
 
-#[cfg(loom)]
+#[cfg(any(loom, miri))]
 mod forks {
     use super::Awake;
 

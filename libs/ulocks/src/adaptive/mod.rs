@@ -1,43 +1,25 @@
 //! A general-purpose mutex: the default choice in this crate.
 //!
-//! The lock is one 32-bit word. An uncontended lock/unlock pair costs one atomic read-modify-write and one plain
-//! store; other locks that can block need two read-modify-writes. The releasing store is the last memory access of
-//! [`unlock`](Adaptive::unlock), so the next owner may free the memory. Under contention, waiters spin while that can
-//! pay off and block otherwise. A waiter that the kernel runs in time does not starve.
+//! The lock is one 32-bit word. An uncontended lock/unlock pair costs one atomic read-modify-write and one plain store;
+//! other locks that can block need two read-modify-writes. The releasing store is the last memory access of
+//! [`unlock`](Adaptive::unlock), so the next owner may free the memory. Under contention, one waiter spins, and the
+//! others block. Blocked threads get the lock in turn, each after a bounded time.
 //!
 //! # State
 //!
 //! | bits of `word` | name | meaning | written by |
 //! |---|---|---|---|
 //! | 0 | `HELD` | the lock is held | the acquiring thread; the holder |
-//! | 1 | `WAITERS` | threads may be blocked; `unlock` must check | a thread that blocks, has blocked or has yielded; the holder |
-//! | 2 | `RESERVED` | only a spinner that has waited long, or a woken thread, may acquire the lock | that spinner; the holder; the acquiring thread |
-//! | 3..7 | `CREDIT` | releases without waiters that are still to be read-modify-writes; with `WAITERS`, its lowest bit is set if the last acquirer had waited | acquirer; holder; a waiter that probes |
-//! | 7..9 | `SLICE` | how long blocked waiters wait to be served; 0 is longest | thread that has blocked or yielded; holder |
-//! | 9 | `WAKING` | a woken waiter has neither acquired the lock nor blocked again | the holder; the woken waiter |
-//! | 10..14 | `AWAKE` | a spinner of this fork generation will acquire the lock or clear the field | that spinner |
-//! | 14..22 | `CPU` | hint: CPU on which the lock was acquired last under contention, plus one | the acquiring thread |
-//! | 22..32 | `STAMP` | when a blocked waiter was last served, in ~10 µs | the waker; a thread that has blocked or yielded |
+//! | 1 | `WAITERS` | threads may be blocked; `unlock` must check | a thread that blocks or has blocked; the holder |
+//! | 2 | `RESERVED` | only a thread that has blocked, or that has made the reservation, may acquire the lock | a spinner that has waited long, or a woken thread; the holder; the acquiring thread |
+//! | 3..7 | `AWAKE` | a spinner of this fork generation, or a woken thread, will acquire the lock or clear the field; the larger values say which, and count wake-ups without a response | that thread; the holder |
+//! | 7..15 | `CPU` | hint: CPU on which the lock was acquired last under contention, plus one | the acquiring thread |
+//! | 15..32 | `STAMP` | when a blocked thread was last served, in ~10 µs | the holder; a thread that blocks first, or has blocked |
 //!
-//! A word of `0` is unlocked. A word of exactly `HELD` is *plain-held*: its holder releases it with a plain store of 0.
-//! A word without `WAITERS` and with a credit of at most three is *quiet*: no thread is blocked, or was lately. A
-//! reservation is *void* once a thread has seen the lock unlocked for the spin limit: its owner does not run, and any
-//! thread may acquire the lock.
-//!
-//! An unlocked word with `WAITERS` is sound only while some thread is responsible for the blocked ones: see *No wake-up is
-//! lost* below. `STAMP` wraps around after 10 to 16 ms: a release that comes later than that can wait for one more slice.
-//!
-//! # Acquisition by one bit
-//!
-//! `lock` sets `HELD` by `fetch_or`, whatever the other bits are. If `HELD` was clear, the thread holds the lock. If
-//! the word is then reserved for another thread, it releases the lock and waits. A compare-and-swap would need the
-//! value of the flags: one that expects 0 fails while threads wait, and a read before it costs two transfers of the
-//! cache line from another CPU instead of one.
-//!
-//! While threads are blocked, a thread that acquires and releases the lock repeatedly leaves all other bits as they
-//! are. Another thread can then block: the kernel compares the whole word with the value that the thread read before
-//! the system call. A word that changed with each acquisition made three of four attempts to block fail with four
-//! threads and empty sections on two CPUs, and each of these threads then reserved the lock instead.
+//! A word of `0` is unlocked. A word of exactly `HELD` is *plain-held*: its holder releases it with a plain store of 0. A
+//! reservation is *void* once a thread has seen the lock unlocked for the spin limit: its owner does not run. While one
+//! thread acquires and releases a lock with `WAITERS`, the word changes only in `HELD`, so that others can block: the
+//! kernel compares the whole word. `STAMP` wraps around after a second or so, and may then delay one hand-off by a slice.
 //!
 //! # Release by a plain store
 //!
@@ -47,23 +29,12 @@
 //!
 //! A thread that wants to block on a plain-held lock therefore (1) sets `WAITERS` by compare-and-swap, (2) issues the
 //! membarrier that restarts such sequences on all CPUs, and (3) reads the word again. If `WAITERS` is still set, no
-//! holder can overwrite it any more.
-//!
-//! A membarrier costs 0.4 µs if no other CPU has to be interrupted, and about 9 µs otherwise. Locks on which threads
-//! often block must not pay that on each wait. A thread that has waited therefore acquires the lock with the maximum
-//! `CREDIT`. While more than three of it remain, the lock is released by compare-and-swap, which cannot overwrite a
-//! flag, and waiters need no membarrier. Each release that finds no waiters consumes one credit; after the last one the
-//! lock can be plain-held again. A waiter that *probes* a plain-held lock gives it a credit of three, so that the
-//! holder measures its iterations: `pace.rs`. The holder may already have compared the word, so its store can erase
-//! that credit. A thread that wants to block therefore needs the membarrier up to a credit of three.
-//!
-//! A spinner leaves a plain-held lock plain: no thread blocks on it, so the spinner sets no flag. It reads the word
-//! rarely if iterations are short, because each read takes the cache line from the holder, and it acquires the lock
-//! plain-held. It sets only `RESERVED` and the credit of a probe. A plain store may erase both, and the spinner then
-//! reserves the lock again.
+//! holder can overwrite it any more. The flag then stays until four or five wake-ups in more than 1 ms found no thread, so a lock on
+//! which threads often block seldom pays for the membarrier. A thread that only spins sets no flag. Its reservation may
+//! be erased by a plain store, and it makes another.
 //!
 //! Process-shared locks ([`Shared`](crate::Shared)), and all locks on systems without usable restartable sequences,
-//! are always released by compare-and-swap. This costs a second atomic operation and changes nothing else.
+//! are released by compare-and-swap. This costs a second atomic operation and changes nothing else.
 //!
 //! # Memory ordering
 //!
@@ -82,8 +53,8 @@
 //!    membarrier and sets it again. If it gives up, it leaves the flag set, or wakes another thread, which becomes
 //!    responsible.
 //!
-//! Any thread may clear `AWAKE` or `WAKING` at any time; the cost is a superfluous wake-up. `WAKING` only suppresses
-//! wake-ups, and every thread clears it before it blocks, so it never stands for less than one responsible thread.
+//! Any thread may clear `AWAKE` at any time; the cost is a superfluous wake-up. A wake-up may have found no thread, so a
+//! thread that blocks never relies on a woken one: it clears that mark.
 //!
 //! # Lifetime
 //!
@@ -92,104 +63,60 @@
 //! the memory has been reused by then, a thread blocked on the new word may be woken spuriously, which every futex
 //! user must tolerate.
 //!
-//! # Fork
-//!
-//! A child process may use every lock that its only thread holds, and every lock that no thread held, regardless of
-//! how many threads of the parent were waiting for it. There is one exception: a thread that arrives at a reserved lock
-//! holds it for the few instructions until it has given it back, and is a holder in a child that was forked then. The
-//! child inherits their flags: `WAITERS` costs some wake-ups
-//! that find no thread. `AWAKE` contains the fork generation and is ignored in any other generation. (Generation
-//! numbers repeat after 15 nested forks, so no lock may stay held and contended through 15 generations.) A reservation
-//! expires after the spin limit, and the first `try_lock` that fails because of it cancels it. A lock held by another
-//! thread of the parent stays held forever, as in POSIX. A child of `vfork` or of a bare `clone` must not use private
-//! locks.
-//!
 //! # Fairness
 //!
-//! Blocked waiters are served in turn; a thread that arrives or spins can overtake them. No bound of the waiting time is
-//! proven: a woken waiter that does not run before its reservation expires blocks again, and is the next to be woken,
-//! once. An unlocked lock without a reservation may be acquired by any thread (barging). A waiter that has spun for the
-//! spin limit and saw others acquire the lock sets `RESERVED`, and the next release is for it alone; a blocked waiter
-//! does the same as soon as it has been woken. While threads are blocked, an arriving waiter spins for some 0.2 ms
-//! before it reserves the lock, so that fewer acquisitions pass over the blocked ones. A waiter with a deadline, or for
-//! a lock between processes, does not.
+//! A release with `WAITERS` wakes the thread that blocked first, unless a spinner or a woken thread is awake. Once a
+//! *slice* (about 0.3 ms) has passed since a blocked thread was served, a release also reserves the lock for the thread
+//! that it wakes: a *hand-off*, after which no arriving thread acquires the lock first. With sections longer than a slice,
+//! each release hands the lock off. If two slices have passed, the last section was long, and the lock is left to the
+//! woken thread for as long as the scheduler may take: arriving threads block for 4 ms at most. A woken thread that finds the lock held
+//! reserves it after the spin limit, or when it blocks again, and is the next to be woken. Other threads must not acquire a
+//! reserved lock, also those that the kernel has refused to block.
 //!
-//! A lock whose last acquirer did not wait is *promptly acquired*. If threads are blocked on it, an arriving thread
-//! yields its CPU up to seven times before it spins or blocks. So all threads that can run do so one after another.
-//! While no thread spins, a further blocked one is woken some 0.1 ms after the last (20 µs where sections are short),
-//! though that one has not run. A thread that acquired the lock after such a yield keeps `WAITERS`. The head of
-//! `rotation.rs` has the reason, and says when threads do not yield. Those with a deadline never do, nor those of a
-//! lock between processes. Where sections are short (short iterations: `pace.rs`), a thread that finds the lock
-//! promptly acquired leaves it so, unless it has blocked or spins; it reads the word only once before it yields. Such a
-//! lock is soon one without blocked threads. Threads go on to yield on it for a while, up to 30 times, and acquire it
-//! plain-held.
-//!
-//! While a thread spins, the lock is handed off to blocked waiters one at a time, in the order in which they blocked, at
-//! most once per *slice* of 0.3 to 3 ms: the release that is due reserves the lock for the thread that it wakes, and the
-//! lock is idle until that thread runs. The slice limits the cost of fairness: between two handoffs, the lock stays
-//! among running threads. A release reads the clock for that if no thread spins or has been woken, and otherwise one of
-//! about 16, at random. A waiter that was blocked for more than about 500 units of `STAMP` (5 to 8 ms) sets the shortest
-//! slice; one that was blocked for less than a quarter of that doubles it, as does a wake-up to which no thread
-//! responded. The next wake-up after such a one reserves the lock only if the slice is the shortest. A reservation whose
-//! owner does not run expires once the lock has been seen unlocked for the spin limit. A waiter that had announced that
-//! it blocks, and did not, may take it as well.
-//!
-//! Priorities do not count: a waiter of real-time priority is woken after one that was woken in vain.
-//! [`Pi`](crate::Pi) is the lock for them.
+//! So a blocked thread that the kernel runs whenever it is woken waits for at most one slice and one critical section for
+//! each thread that blocked before it. A thread that the kernel runs too late (some 30 µs after the lock was unlocked, or
+//! 4 ms after long sections) loses that turn and gets the next one. Priorities do not count: [`Pi`](crate::Pi) is the lock for them.
 //!
 //! # Spinning
 //!
-//! A waiter spins for about the cost of a wake-up (the spin limit, some 40 µs), and longer where threads are blocked and
-//! the lock changes hands. It reads the word every 0.1 µs at first, then at distances that grow to some 3 µs, since each
-//! read costs the holder a transfer of the cache line. On a plain-held lock it reads the word often or seldom, by
-//! whether the iterations of the lock were long or short lately: `pace.rs`. It does not spin if the holder was last seen
-//! on the waiter's own CPU, because the holder cannot be running then; it yields a few times and blocks. Only one thread
-//! spins at a time. Unless they yield, other arriving threads spin for a few µs or, if there are many, block
-//! immediately. This keeps the run queue short: with 100 runnable threads on two CPUs, a thread that is descheduled
-//! while waiting runs again after a tenth of a second, regardless of the lock. A spinner that has seen no change for
-//! the spin limit also blocks: the critical section is long, or the holder does not run.
+//! A waiter spins for about the cost of a wake-up (the spin limit, some 40 µs). It reads the word every 0.1 µs at first,
+//! then at growing distances, since each read takes the cache line from the holder. If threads are blocked, only one
+//! thread spins for long. A spinner that saw the lock change hands within the spin limit reserves the next release. A
+//! waiter does not spin if the holder was last seen on its own CPU, because the holder cannot be running then: it yields a
+//! few times and blocks. A waiter with a deadline does not yield, and looks at the deadline while it spins.
 //!
-//! # Stopped or terminated threads
+//! # Fork, and stopped or terminated threads
 //!
-//! A holder that is stopped or dies blocks all others. A *waiter* that is stopped or dies delays them only briefly: its
-//! reservation expires, and its flags are consumed; a lock without waiters is plain-held again after about 10 ms of use
-//! and some 80 to 1,000 releases. (A waiter that is stopped or dies within the few instructions in which it gives a
-//! reserved lock back is a stopped or dead holder.) In [`Shared`](crate::Shared) scope, a blocked waiter also re-checks
-//! the word every 100 ms, so a wake-up lost with a killed process only delays it.
+//! A child process may use every lock that its only thread holds, and every lock that no thread held. It inherits the
+//! flags of the parent's waiters, which cost some wake-ups that find no thread; a spinner of another fork generation
+//! counts as none. (Generations repeat after 10 nested forks, so no lock may stay held and contended through them.) A
+//! child of `vfork` or of a bare `clone` must not use private locks.
+//!
+//! A holder that is stopped or dies blocks all others. A *waiter* that is stopped or dies, at any instruction, delays them
+//! only briefly: its reservation expires, and its wake-up is repeated after a slice. In [`Shared`](crate::Shared) scope, a
+//! blocked waiter also re-checks the word after 10 ms, and after twice the time with each check, up to a second, so a
+//! wake-up lost with a killed process only delays it.
 //!
 //! # Verification
 //!
-//! The loom model has the word, blocking, reservations by waiters and by holders, and credit, and models the
-//! restartable sequence with its membarrier as the kernel documents them: an abort can occur at any step. It covers all
-//! executions of up to three contending threads with a bounded number of preemptions (`.ci/models` has the bounds), and
-//! a spin of at most two attempts. Every second thread probes. Three deliberately wrong variants of that pair must each
-//! fail in the model. The model does not cover time (when a slice is over, spin limit, a reservation that expires),
-//! yields, CPUs, forks, or a kernel that refuses membarrier. Tests with threads and processes have these.
-//! `docs/restartable-unlock.md` contains the full argument, a second model, and measurements.
+//! `model.rs` examines every order of the steps of two and three threads over these transitions, with timeouts, signals
+//! and aborted sequences: exclusion, and that no thread waits forever. The loom model also covers the memory orderings,
+//! with a bounded number of preemptions. Neither has time, CPUs or forks, which tests with threads and processes have.
+//! `docs/restartable-unlock.md` contains the full argument for the release, and another model of it.
 //!
 //! # References
 //!
 //! The restartable unlock is original to this crate. It builds on rseq(2) and membarrier(2) by Paul Turner and Mathieu
-//! Desnoyers, and on musl's lock, which does not access memory after release. Bounded unfairness: eventual fairness in
-//! parking_lot and WebKit. Few circulating threads while the others block: Dave Dice, "Malthusian Locks", EuroSys
-//! 2017. Yields before blocking: parking_lot. No spinning behind a holder that does not run: Mutexee and FlexGuard.
+//! Desnoyers, and on musl's lock, which does not access memory after release. A hand-off after some time: eventual
+//! fairness in WebKit's lock and in parking_lot up to 0.12. Few circulating threads while the others block: Dave Dice,
+//! "Malthusian Locks", EuroSys 2017. No spinning behind a holder that does not run: Mutexee and FlexGuard.
 
 #[macro_use]
 mod nounwind;
 mod freeing;
 mod generation;
-#[cfg(not(loom))]
-mod pace;
-#[cfg(not(loom))]
-mod rotation;
-#[cfg(loom)]
-mod rotation {
-    //! The model has neither CPUs nor turns.
-    pub(super) fn used(_lock: usize) {}
-    pub(super) fn released(_lock: usize) {}
-    pub(super) fn iterated(_lock: usize, _at: super::word::Iterations) {}
-    pub(super) fn crowds(_lock: usize) {}
-}
+#[cfg(all(test, not(loom)))]
+mod model;
 mod spinning;
 mod waiting;
 mod word;
@@ -200,29 +127,28 @@ use crate::{
         Ordering::{Acquire, Relaxed, Release},
     },
     count::{Count, NoCount},
-    cpu::cpu_hint,
+    cpu::{coarse_now, cpu_hint},
     futex::{Deadline, Private, Scope},
     restartable,
 };
 use core::marker::PhantomData;
 use freeing::{free, free_by};
-use word::{HELD, RESERVED, handed_off, moved, taken_quietly};
+use word::{HELD, Past, RESERVED, handed_off};
 
 /// A general-purpose mutex of 4 bytes.
 ///
 /// An uncontended lock/unlock pair on a private lock costs one atomic instruction and one plain store. Under
-/// contention, a waiter spins while that can pay off, then blocks; waiters are served in turn, though other threads can
-/// overtake them. The thread that acquires the lock last may free its memory.
+/// contention, one waiter spins and the others block; blocked threads get the lock in turn, at the latest with the first
+/// release after 0.3 ms for each of them. The thread that acquires the lock last may free its memory.
 ///
 /// - **fork**: a child can use a lock that its thread held or that no thread held. Locks that other threads held stay
 ///   held.
 /// - **vfork**, bare `clone`: the child must not use a private lock.
 /// - **dlclose**: a plugin that contains the lock can be unloaded once no thread runs its code or waits for the lock.
 /// - **signal handlers**: may call [`try_lock`](Self::try_lock) and [`unlock`](Self::unlock).
-/// - **spurious failure**: [`try_lock`](Self::try_lock) can fail on an unlocked lock that is reserved for a waiter; a timed
-///   acquisition takes until the reservation expires (about 50 µs), also past its deadline.
-/// - **short timeouts**: a timed acquisition looks at its deadline when it blocks, not while it spins, and so can take
-///   some 50 µs longer, or 0.3 ms if the lock is reserved.
+/// - **spurious failure**: [`try_lock`](Self::try_lock) can fail on an unlocked lock that is reserved for a waiter.
+/// - **timeouts**: a timed acquisition neither yields nor spins past its deadline; how late it returns is up to the kernel,
+///   which must run it.
 /// - **membarrier**: a thread that is about to block on a lock without recent waiters interrupts the other CPUs that
 ///   run threads of this process, for some microseconds.
 /// - **dead holder**: a lock whose owner ended stays held; [`Robust`](crate::Robust) is the lock for owners that may
@@ -264,11 +190,8 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
     /// Acquires the lock, and waits if it is held.
     #[inline]
     pub fn lock(&self) {
-        // Only one bit of the result is used, so that this is a single instruction on x86-64.
-        if self.word.fetch_or(HELD, Acquire) & HELD != 0 {
+        if self.word.compare_exchange(0, HELD, Acquire, Relaxed).is_err() {
             self.lock_again();
-        } else if self.word.load(Relaxed) != HELD {
-            self.entered();
         }
     }
 
@@ -290,11 +213,12 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
     /// The caller holds the lock, and gives up the right to it.
     #[inline]
     pub unsafe fn unlock(&self) {
-        if S::PRIVATE {
-            if !restartable::store_zero_if::<HELD>(&self.word) {
-                free::<S>(&self.word);
-            }
-        } else if self.word.compare_exchange(HELD, 0, Release, Relaxed).is_err() {
+        let is_free = if S::PRIVATE {
+            restartable::free_if::<HELD>(&self.word)
+        } else {
+            self.word.compare_exchange(HELD, 0, Release, Relaxed).is_ok()
+        };
+        if !is_free {
             free::<S>(&self.word);
         }
     }
@@ -310,7 +234,7 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
         free_by::<S>(&self.word, handed_off);
     }
 
-    /// Returns whether a thread holds the lock at this moment, or is just giving it back because it is reserved.
+    /// Returns whether a thread holds the lock at this moment.
     #[inline]
     pub fn is_locked(&self) -> bool {
         self.word.load(Relaxed) & HELD != 0
@@ -344,10 +268,13 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
         self.word.compare_exchange(0, HELD, Acquire, Relaxed).is_ok() || self.take_quietly()
     }
 
+    /// Acquires a lock that threads wait for, or waited for recently, as one that has not waited.
     fn take_quietly(&self) -> bool {
         let word = self.word.load(Relaxed);
-        word & (HELD | RESERVED) == 0
-            && self.word.compare_exchange(word, taken_quietly(word, cpu_hint), Acquire, Relaxed).is_ok()
+        Past::NONE.may_take(word, false) && {
+            let taken = Past::NONE.taken(word, generation::awake::<S>(), cpu_hint(), coarse_now);
+            self.word.compare_exchange(word, taken, Acquire, Relaxed).is_ok()
+        }
     }
 
     /// Cancels the reservation of an unlocked lock: `try_lock` respects it only once, since the reserving thread may
@@ -359,26 +286,6 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
             let _ = self.word.compare_exchange(word, word & !RESERVED, Relaxed, Relaxed);
         }
         false
-    }
-
-    nounwind_unless_loom! {
-        /// Notes where the lock was acquired while threads wait or waited recently, for those on the same CPU.
-        ///
-        /// If one of them has reserved the lock, before the acquisition or since, it is given back.
-        #[inline(never)]
-        fn entered(&self) {
-            let word = self.word.load(Relaxed);
-            if word & RESERVED != 0 {
-                free::<S>(&self.word);
-                self.lock_by(None);
-                return;
-            }
-            let moved = moved(word, cpu_hint());
-            if moved != 0 {
-                // Only a holder changes these bits.
-                self.word.fetch_xor(moved, Relaxed);
-            }
-        }
     }
 
     nounwind_unless_loom! {

@@ -1,27 +1,26 @@
 //! The slow path of acquisition: spin, block, check again.
 
 use super::{
-    generation, rotation,
+    generation,
     spinning::Spinner,
-    word::{HELD, WAITERS, may_be_stored_over, may_have_blocked},
+    word::{HELD, RESERVED, WAITERS, may_have_blocked},
 };
 use crate::{
     atomic::{AtomicU32, Ordering::Relaxed},
     count::Count,
     futex::{self, Deadline, Scope, Wait},
+    naps::Naps,
     restartable,
 };
 use core::time::Duration;
 
-/// Longest sleep where no thread can guarantee a wake-up.
-const UNFENCED_SLEEP: Duration = Duration::from_millis(1);
-/// Longest sleep between processes, where a wake-up may be lost with the process that was woken.
-const SHARED_SLEEP: Duration = Duration::from_millis(100);
+/// Time for which an unlocked lock is left to a woken thread that must not lose its turn: a time slice of the scheduler.
+const TURN: Duration = Duration::from_millis(4);
 
 /// The class of a thread that was woken and did not get the lock: it is woken before all others, once. A thread that always
 /// comes too late thus does not keep the others from being woken.
-const FIRST: u32 = 1;
-const OTHERS: u32 = 2;
+pub(super) const FIRST: u32 = 1;
+pub(super) const OTHERS: u32 = 2;
 
 /// Wakes a blocked thread, if there is one. The memory may have been reused: the kernel receives the address of the word and
 /// does not read the word.
@@ -31,87 +30,82 @@ pub(super) fn wake<S: Scope>(word: &AtomicU32) {
     }
 }
 
-/// Result of the attempt to announce a thread that wants to block.
-enum Announced {
-    /// The lock was unlocked, and the thread has acquired it.
-    Taken,
-    /// The lock is held, and the holder will see the flag: block while the word has this value.
-    Sleep { word: u32, at_most: Option<Duration> },
-}
-
 /// Acquires the lock or gives up at the deadline; returns whether it acquired the lock.
 #[cold]
 pub(super) fn wait<S: Scope>(word: &AtomicU32, counts: &impl Count, deadline: Option<Deadline>) -> bool {
     counts.write_contended();
-    let mut spinner = Spinner::arriving(word, generation::awake::<S>(), S::PRIVATE && deadline.is_none());
-    if spinner.spin() {
+    let mut spinner = Spinner::arriving(word, generation::awake::<S>());
+    if spinner.spin(deadline) {
         counts.spun();
         return true;
     }
     let mut class = OTHERS;
+    let mut naps = Naps::new();
+    let mut has_left_turn = false;
     loop {
-        let Announced::Sleep { word: expected, at_most } = announce::<S>(word, &mut spinner) else {
+        let Some(expected) = announce::<S>(word, &mut spinner, has_left_turn) else {
             return true;
         };
         counts.slept();
-        rotation::used(core::ptr::from_ref(word).addr());
-        let until = futex::sooner(deadline, at_most);
-        let ended = futex::wait::<S>(word, expected, class, until);
+        let nap = if expected & HELD == 0 {
+            Some(TURN)
+        } else {
+            // No thread guarantees a wake-up if it may be killed first, or if a plain store may have erased the flag.
+            (!S::PRIVATE || restartable::may_be_in_vain()).then(|| naps.next())
+        };
+        let ended = futex::wait::<S>(word, expected, class, futex::sooner(deadline, nap));
+        has_left_turn |= expected & HELD == 0 && ended == Wait::TimedOut;
         // A signal handler may have run past the deadline while the lock was released: POSIX requires another check.
         let looks_again = matches!(ended, Wait::Woken | Wait::Interrupted);
         if !looks_again && deadline.is_some_and(|deadline| deadline.passed()) {
             give_up::<S>(word, &spinner);
             return false;
         }
-        if spinner.spin() {
-            return true;
+        if ended == Wait::Woken {
+            spinner.was_woken();
+            class = FIRST;
         }
-        if matches!(ended, Wait::Woken) {
-            class = if class == OTHERS { FIRST } else { OTHERS };
+        // The end of a nap is no wake-up: the thread blocks again, unless the lock is unlocked.
+        if ended != Wait::TimedOut && spinner.spin(deadline) {
+            return true;
         }
     }
 }
 
-/// Ensures that the holder, if there is one, wakes a thread.
-fn announce<S: Scope>(word: &AtomicU32, spinner: &mut Spinner<'_>) -> Announced {
+/// Ensures that the holder will wake a thread, and returns the word with which to block; acquires the lock and returns `None`
+/// if there is no holder.
+///
+/// A thread that was not woken also blocks, for a [turn](TURN), on a lock that is left to a woken one, since that may need this CPU.
+/// That thread may not exist, so nothing but the end of this time is certain to wake this one.
+fn announce<S: Scope>(word: &AtomicU32, spinner: &mut Spinner<'_>, has_left_turn: bool) -> Option<u32> {
     spinner.will_sleep();
     let mut now = word.load(Relaxed);
     loop {
         if now & HELD == 0 {
+            if !has_left_turn && spinner.leaves(now) {
+                return Some(now);
+            }
             if spinner.take(now, true) {
-                return Announced::Taken;
+                return None;
             }
             now = word.load(Relaxed);
             continue;
         }
         let mark = spinner.marked(now);
-        if !may_have_blocked(now) {
-            rotation::crowds(core::ptr::from_ref(word).addr());
-        }
         if mark == now {
-            return Announced::Sleep { word: mark, at_most: longest_sleep::<S>() };
+            return Some(mark);
         }
-        if !S::PRIVATE || !may_be_stored_over(now) {
+        now = if !S::PRIVATE || may_have_blocked(now) {
             match word.compare_exchange_weak(now, mark, Relaxed, Relaxed) {
-                Ok(_) => return Announced::Sleep { word: mark, at_most: longest_sleep::<S>() },
-                Err(changed) => now = changed,
+                Ok(_) => return Some(mark),
+                Err(changed) => changed,
             }
-            continue;
-        }
-        now = match restartable::mark_and_fence(word, now, mark) {
-            Err(changed) => changed,
-            Ok(()) => word.load(Relaxed),
+        } else {
+            match restartable::mark_and_fence(word, now, mark) {
+                Err(changed) => changed,
+                Ok(()) => word.load(Relaxed),
+            }
         };
-    }
-}
-
-fn longest_sleep<S: Scope>() -> Option<Duration> {
-    if !S::PRIVATE {
-        Some(SHARED_SLEEP)
-    } else if restartable::may_be_in_vain() {
-        Some(UNFENCED_SLEEP)
-    } else {
-        None
     }
 }
 
@@ -122,10 +116,14 @@ fn longest_sleep<S: Scope>() -> Option<Duration> {
 fn give_up<S: Scope>(word: &AtomicU32, spinner: &Spinner<'_>) {
     let mut now = word.load(Relaxed);
     while now & (HELD | WAITERS) == HELD | WAITERS {
-        match word.compare_exchange_weak(now, spinner.marked(now), Relaxed, Relaxed) {
+        match word.compare_exchange_weak(now, spinner.left(now), Relaxed, Relaxed) {
             Ok(_) => return,
             Err(changed) => now = changed,
         }
+    }
+    if now & (HELD | RESERVED) == RESERVED {
+        // The woken thread that the lock is left to may not exist, and the next call must not wait for it again.
+        let _ = word.compare_exchange(now, now & !RESERVED, Relaxed, Relaxed);
     }
     wake::<S>(word);
 }

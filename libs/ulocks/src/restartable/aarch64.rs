@@ -3,6 +3,9 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
+/// Whether this module has sequences.
+pub(super) const EXISTS: bool = true;
+
 /// Stores 0 to `word`, with release ordering, if it equals `EXPECTED`; returns whether it did.
 ///
 /// The kernel clears `rseq_cs` itself before it moves the thread to label 5. On the other two exits, the block does.

@@ -29,9 +29,10 @@
 //! # Platforms
 //!
 //! glibc registers each of its threads with the kernel since 2.35; [`prepare`] looks up the offset. On other systems
-//! (musl, an older glibc, a kernel before 5.10, valgrind, an emulator, seccomp), [`store_zero_if`] always returns
+//! (musl, an older glibc, a kernel before 5.10, valgrind, an emulator, seccomp), [`store_if`] always returns
 //! `false`, and its callers need a separate read-modify-write. The same is true on AArch64 without the feature
-//! `rseq-aarch64`: that sequence has never run on hardware.
+//! `rseq-aarch64`: that sequence has never run on hardware; and in Miri and with the feature `no-rseq`: ThreadSanitizer
+//! does not see the store of a sequence, and would report a race for the data that the lock protects.
 //!
 //! [`prepare`] calls `dlsym` and registers with `membarrier`, which takes milliseconds while other threads run. A
 //! constructor therefore calls it when the object is loaded. Only for a static library whose constructors the linker
@@ -55,17 +56,18 @@
 //! [`Adaptive`]: crate::Adaptive
 //! [`Biased`]: crate::Biased
 
-#[cfg(all(target_arch = "aarch64", target_env = "gnu", feature = "rseq-aarch64", not(loom)))]
-#[path = "aarch64.rs"]
+#[cfg(not(any(loom, miri, feature = "no-rseq")))]
+#[cfg_attr(all(target_arch = "x86_64", target_env = "gnu"), path = "x86_64.rs")]
+#[cfg_attr(all(target_arch = "aarch64", target_env = "gnu", feature = "rseq-aarch64"), path = "aarch64.rs")]
+#[cfg_attr(
+    not(any(
+        all(target_arch = "x86_64", target_env = "gnu"),
+        all(target_arch = "aarch64", target_env = "gnu", feature = "rseq-aarch64")
+    )),
+    path = "without.rs"
+)]
 mod sequence;
-#[cfg(all(target_arch = "x86_64", target_env = "gnu", not(loom)))]
-#[path = "x86_64.rs"]
-mod sequence;
-#[cfg(not(any(
-    loom,
-    all(target_arch = "x86_64", target_env = "gnu"),
-    all(target_arch = "aarch64", target_env = "gnu", feature = "rseq-aarch64")
-)))]
+#[cfg(all(any(miri, feature = "no-rseq"), not(loom)))]
 #[path = "without.rs"]
 mod sequence;
 
@@ -73,7 +75,7 @@ mod sequence;
     test,
     target_env = "gnu",
     any(target_arch = "x86_64", all(target_arch = "aarch64", feature = "rseq-aarch64")),
-    not(loom)
+    not(any(loom, miri, feature = "no-rseq"))
 ))]
 mod alone;
 
@@ -86,14 +88,11 @@ mod model;
 #[cfg(loom)]
 pub use model::{Fault, abort, break_by};
 #[cfg(loom)]
-pub(crate) use model::{
-    current_thread, mark_and_fence, mark_wide_and_fence, may_be_in_vain, prepare, store_if, store_zero_if, works,
-};
+pub(crate) use model::{current_thread, free_if, mark_and_fence, mark_wide_and_fence, may_be_in_vain, store_if, works};
 #[cfg(not(loom))]
 #[doc(hidden)]
 pub use registration::{RESTARTABLE_OFFSET, RestartableOffset};
 #[cfg(not(loom))]
 pub(crate) use registration::{
-    current_cpu, current_thread, mark_and_fence, mark_wide_and_fence, may_be_in_vain, prepare, store_if, store_zero_if,
-    works,
+    current_cpu, current_thread, free_if, mark_and_fence, mark_wide_and_fence, may_be_in_vain, store_if, works,
 };

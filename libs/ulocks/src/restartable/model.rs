@@ -61,7 +61,7 @@ loom::thread_local! {
     };
 }
 
-pub(crate) fn store_zero_if<const EXPECTED: u32>(word: &AtomicU32) -> bool {
+pub(crate) fn free_if<const EXPECTED: u32>(word: &AtomicU32) -> bool {
     let sequence = &SEQUENCES.0[SEQUENCE_INDEX.with(|sequence| *sequence)];
     *sequence.lock().unwrap() = true;
     if breaks_by(Fault::StoreBeforeCompare) {
@@ -135,8 +135,6 @@ fn fence() {
     abort();
     loom::sync::atomic::fence(SeqCst);
 }
-
-pub(crate) fn prepare() {}
 
 pub(crate) fn may_be_in_vain() -> bool {
     false

@@ -29,15 +29,21 @@ pub struct RestartableOffset(AtomicUsize);
 #[doc(hidden)]
 pub static RESTARTABLE_OFFSET: RestartableOffset = RestartableOffset(AtomicUsize::new(0));
 
-/// Stores 0 to `word` if it equals `EXPECTED`, in a restartable sequence; returns whether it did. `false` may also
-/// mean that the sequence was aborted, or that sequences do not work here.
+/// Changes `word` from `EXPECTED` to 0, as a release; returns whether it did.
+///
+/// Where sequences work, that is a plain store in one, and `false` may also mean that it was aborted. Elsewhere it is a
+/// compare-and-swap.
 #[inline(always)]
-pub(crate) fn store_zero_if<const EXPECTED: u32>(word: &AtomicU32) -> bool {
+pub(crate) fn free_if<const EXPECTED: u32>(word: &AtomicU32) -> bool {
     // `Acquire` pairs with the order of the stores in `register`; it is free on x86-64.
     let offset = RESTARTABLE_OFFSET.0.load(Acquire);
+    if offset == 0 {
+        core::hint::cold_path();
+        return word.compare_exchange(EXPECTED, 0, Release, Relaxed).is_ok();
+    }
     // SAFETY: `register` stores an offset other than 0 only if the C library has registered its threads at that
     // offset, which is the same in all threads.
-    offset != 0 && unsafe { sequence::store_zero_if::<EXPECTED>(offset, word) }
+    unsafe { sequence::store_zero_if::<EXPECTED>(offset, word) }
 }
 
 /// Stores `new` to `word` if it equals `expected`, in a restartable sequence; returns whether it did. `false` may
@@ -138,7 +144,7 @@ pub(crate) fn prepare() {
 
 #[cold]
 fn register() {
-    let offset = kernel::rseq_offset().filter(|_| kernel::register());
+    let offset = if sequence::EXISTS { kernel::rseq_offset().filter(|_| kernel::register()) } else { None };
     let state = if offset.is_some() { READY } else { REFUSED };
     STATE.store(state, SeqCst);
     // A thread that set a flag and did not see this state has set it before this fence; a thread that reads the

@@ -2,6 +2,9 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
+/// Whether this module has sequences.
+pub(super) const EXISTS: bool = false;
+
 /// Returns `false`, because there are no sequences.
 ///
 /// # Safety

@@ -2,6 +2,9 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
+/// Whether this module has sequences.
+pub(super) const EXISTS: bool = true;
+
 /// Stores 0 to `word` if it equals `EXPECTED`; returns whether it did. Every store is a release store on x86-64.
 ///
 /// The block writes the address of its descriptor to the thread's own `rseq_cs` (8 bytes into the structure), 0 to

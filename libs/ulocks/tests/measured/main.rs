@@ -28,6 +28,7 @@ mod spin;
 mod stops;
 mod timeouts;
 mod waiters_at_fork;
+mod waits;
 mod without_sequences;
 mod without_std;
 

@@ -87,7 +87,9 @@ fn compatible(version: &str) -> Vec<&str> {
 #[test]
 fn public_items_are_never_removed_within_a_version() {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let all = sources(&package.join("src")).into_iter().filter(|path| !path.ends_with("model.rs"));
+    let all = sources(&package.join("src"))
+        .into_iter()
+        .filter(|path| !path.ends_with("model.rs") && !path.ends_with("explore.rs"));
     let now: BTreeSet<String> = all.flat_map(|path| items(&fs::read_to_string(path).unwrap())).collect();
     assert!(now.iter().any(|item| item.ends_with("pub fn try_lock_for(&self, timeout: core::time::Duration) -> bool")));
     let file = package.join("api.txt");

@@ -17,10 +17,12 @@
 //! | 28 | `RESERVED` | only threads that have blocked may acquire the lock | such a thread while it runs; a writer keeps it set while blocked | that thread |
 //! | 27 | `UPGRADABLE` | one of the readers holds the lock upgradably | that reader | that reader |
 //! | 26 | `UPGRADER` | that reader waits for the others to leave; readers that arrive now wait | that reader when it is about to block | that reader |
-//! | 0..26 | | number of readers that hold the lock, with the upgradable one | readers | readers |
+//! | 25 | `NEXT` | a thread that wants the lock upgradably may be blocked | such a thread when it is about to block, or has blocked | the thread that wakes one |
+//! | 0..25 | | number of readers that hold the lock, with the upgradable one | readers | readers |
 //!
-//! All threads block on the word, in three queues: readers, writers, and the upgradable holder that waits to become
-//! the writer. A thread that wants the lock upgradably waits as a reader, and blocks while `UPGRADABLE` is set, too.
+//! All threads block on the word, in four queues: readers, writers, threads that want the lock upgradably, and the
+//! upgradable holder that waits to become the writer. A thread that wants the lock upgradably waits as a reader, and blocks
+//! while `UPGRADABLE` is set, too.
 //! `UPGRADER` is not `WRITERS`: when it ends, no writer loses its precedence, and no mark of a missing writer remains.
 //!
 //! # Memory ordering
@@ -34,20 +36,23 @@
 //! the word that the kernel compares.
 //!
 //! - The last reader that leaves, upgradable or not, clears `WRITERS` and wakes a writer.
-//! - A writer that leaves wakes all readers. If there are none, it clears `WRITERS` and wakes a writer.
-//! - A writer that becomes a reader wakes all readers. `WRITERS` stays, because the last reader checks it.
+//! - A writer that leaves wakes all readers, and one thread that wants the lock upgradably. If there are none, it clears
+//!   `WRITERS` and wakes a writer.
+//! - A writer that becomes a reader wakes the same threads. `WRITERS` stays, because the last reader checks it.
 //! - A reader that leaves the upgradable holder as the only one wakes it if `UPGRADER` is set. That queue has at most
 //!   one thread, so a wake-up that comes late, or too early, is taken from no other thread.
 //! - A reader that did not see `WRITERS` subtracts itself without a loop. If the flag was set in between, the reader
 //!   wakes a writer too, and the flag stays on the unlocked lock. If that writer has just given up, arriving readers
 //!   ignore the flag after 0.2 ms. `UPGRADER` needs no such check: a reader that leaves does not clear it.
-//! - The reader that ends `UPGRADABLE` or `UPGRADER` clears `READERS` in that step and wakes all readers. If `WRITERS`
-//!   is set, it leaves this to the last reader, since they would block again. The last reader wakes a writer or, if that
-//!   writer has given up, the readers.
+//! - The reader that ends `UPGRADABLE` clears `NEXT` in that step and wakes a thread that wants the lock upgradably; the
+//!   reader that ends `UPGRADER` clears `READERS` and wakes all readers. If `WRITERS` is set, they leave this to the last
+//!   reader, since the woken threads would block again. The last reader wakes a writer or, if that writer has given up,
+//!   those threads.
 //! - An upgrade that succeeds ends both flags and keeps the others: threads that blocked because of them now wait for
 //!   the writer to leave.
 //! - An upgrade that gives up ends `UPGRADER` only. Its thread remains a reader, and no thread relied on its wake-up.
-//! - A woken writer acquires the lock with `WRITERS` set, since other writers may be blocked.
+//! - A woken writer acquires the lock with `WRITERS` set, since other writers may be blocked. A woken thread that wants the
+//!   lock upgradably acquires it with `NEXT` set.
 //! - If the wake-up found no thread (it timed out), the waker wakes the other side.
 //! - A thread that gives up on an unlocked lock wakes another one. A writer that gives up on a held lock clears `WRITERS`
 //!   and wakes a writer, which sets the flag again before it blocks; if it finds none, it wakes the readers, unless an
@@ -81,10 +86,12 @@
 //!
 //! A thread that wants the lock upgradably waits behind a blocked writer, as a reader does. An upgradable holder that
 //! leaves while a writer is blocked wakes no reader, so a chain of such holders does not starve the writers. Waiters for
-//! upgradable mode are woken together, and one of them acquires the lock: they have no order.
+//! upgradable mode are woken one at a time, in the order in which they blocked. One that finds the lock acquired
+//! upgradably by another thread keeps its reservation while it is blocked, as a writer does; the first reader that arrives
+//! then waits for its end, for some 0.4 ms.
 //!
 //! No bound of the waiting time is proven: a woken thread that does not run before its reservation expires blocks again.
-//! A timed acquisition of an unlocked lock that is reserved takes until the reservation expires, also past its deadline.
+//! A timed acquisition does not yield its CPU, and looks at its deadline while it spins.
 //!
 //! # Stopped or terminated threads
 //!
@@ -96,7 +103,7 @@
 //! A stopped or dead waiter blocks no thread once the present holders have left: until then, readers that arrive wait
 //! behind a writer that waits, stopped or not. Its reservation expires when the lock has been unlocked for about 0.2 ms,
 //! or after about 0.5 ms among readers. In [`Shared`](crate::Shared) scope, a blocked waiter also re-checks the word
-//! every 100 ms.
+//! after 10 ms, and after twice the time with each check, up to a second.
 //!
 //! # References
 //!
@@ -115,8 +122,12 @@ use crate::{
     },
     count::{Count, NoCount},
     futex::{self, Deadline, Private, Scope, Wait},
+    naps::Naps,
 };
-use core::{marker::PhantomData, time::Duration};
+use core::marker::PhantomData;
+
+#[cfg(all(test, not(loom)))]
+mod model;
 
 /// A general-purpose reader-writer lock of 4 bytes.
 ///
@@ -170,7 +181,7 @@ impl<S: Scope, C: Count> AdaptiveRw<S, C> {
 
     /// Acquires the lock for reading, and waits if a writer holds it or waits for it.
     ///
-    /// If the maximum number of readers (67,108,863) holds the lock, it also waits until one leaves.
+    /// If the maximum number of readers (33,554,431) holds the lock, it also waits until one leaves.
     #[inline]
     pub fn lock_shared(&self) {
         if !self.take_as::<Reading>() {
@@ -178,7 +189,7 @@ impl<S: Scope, C: Count> AdaptiveRw<S, C> {
         }
     }
 
-    /// Acquires the lock for reading if no writer holds it or waits for it, and fewer than 67,108,863 readers, the
+    /// Acquires the lock for reading if no writer holds it or waits for it, and fewer than 33,554,431 readers, the
     /// largest count, hold it.
     #[inline]
     pub fn try_lock_shared(&self) -> bool {
@@ -270,7 +281,7 @@ impl<S: Scope, C: Count> AdaptiveRw<S, C> {
         if !is_free(word) || self.word.compare_exchange(word, bare, Relaxed, Relaxed).is_err() {
             return false;
         }
-        let comes = word & WRITERS != 0 && wake_writer::<S>(&self.word, word & READERS != 0);
+        let comes = word & WRITERS != 0 && wake_writer::<S>(&self.word, word);
         let taken = W::taken(bare, Claim::NONE).filter(|_| !comes && word & RESERVED == 0);
         taken.is_some_and(|taken| self.word.compare_exchange(bare, taken, Acquire, Relaxed).is_ok())
     }
@@ -359,7 +370,7 @@ impl<S: Scope, C: Count> AdaptiveRw<S, C> {
     /// The caller holds the lock upgradably, and afterwards for reading.
     #[inline]
     pub unsafe fn downgrade_upgradable(&self) {
-        change::<S>(&self.word, |word| let_in(word & !UPGRADABLE));
+        change::<S>(&self.word, |word| let_in(word & !UPGRADABLE, NEXT));
     }
 
     /// Converts the exclusive acquisition into an upgradable one, without releasing the lock. Wakes all blocked readers.
@@ -445,11 +456,11 @@ fn change<S: Scope>(lock: &AtomicU32, changed: impl Fn(u32) -> (u32, Wake)) {
 fn wake<S: Scope>(lock: &AtomicU32, wakes: Wake) {
     match wakes {
         Wake::None => {}
-        Wake::Writer { or_readers } => {
-            wake_writer::<S>(lock, or_readers);
+        Wake::Writer { or } => {
+            wake_writer::<S>(lock, or);
         }
-        Wake::Readers => {
-            futex::wake::<S>(lock, u32::MAX, READING);
+        Wake::Arrivals(flags) => {
+            wake_arrivals::<S>(lock, flags);
         }
         Wake::Upgrader => {
             futex::wake::<S>(lock, 1, UPGRADING);
@@ -463,21 +474,28 @@ fn unlock_and_wake<S: Scope>(lock: &AtomicU32) {
     while let Err(now) = lock.compare_exchange_weak(word, left_by_writer(word), Release, Relaxed) {
         word = now;
     }
-    let readers = word & READERS != 0 && futex::wake::<S>(lock, u32::MAX, READING) > 0;
-    if !readers && word & WRITERS != 0 {
+    if !wake_arrivals::<S>(lock, word) && word & WRITERS != 0 {
         futex::wake::<S>(lock, 1, WRITING);
     }
 }
 
-/// Wakes a writer or, if no writer is blocked any more, the readers that waited behind it; returns whether a writer
-/// comes.
+/// Wakes a writer or, if no writer is blocked any more, the threads of these flags that waited behind it; returns whether a
+/// writer comes.
 #[cold]
-fn wake_writer<S: Scope>(lock: &AtomicU32, or_readers: bool) -> bool {
+fn wake_writer<S: Scope>(lock: &AtomicU32, or: u32) -> bool {
     let comes = futex::wake::<S>(lock, 1, WRITING) > 0;
-    if !comes && or_readers {
-        futex::wake::<S>(lock, u32::MAX, READING);
+    if !comes {
+        wake_arrivals::<S>(lock, or);
     }
     comes
+}
+
+/// Wakes all readers, and one thread that wants the lock upgradably, as far as these flags show them; returns whether one
+/// comes.
+fn wake_arrivals<S: Scope>(lock: &AtomicU32, flags: u32) -> bool {
+    let readers = flags & READERS != 0 && futex::wake::<S>(lock, u32::MAX, READING) > 0;
+    let next = flags & NEXT != 0 && futex::wake::<S>(lock, 1, WANTING) > 0;
+    readers || next
 }
 
 raw_rwlock!([S: Scope, C: Count] AdaptiveRw<S, C>);
@@ -493,15 +511,19 @@ const READERS: u32 = 1 << 29;
 const RESERVED: u32 = 1 << 28;
 const UPGRADABLE: u32 = 1 << 27;
 const UPGRADER: u32 = 1 << 26;
-const COUNT: u32 = UPGRADER - 1;
+const NEXT: u32 = 1 << 25;
+const COUNT: u32 = NEXT - 1;
+/// The flags of threads that wait to hold the lock together with others.
+const ARRIVALS: u32 = READERS | NEXT;
 
 /// Wait queues of the word.
 const READING: u32 = 1;
 const WRITING: u32 = 2;
 const UPGRADING: u32 = 4;
+const WANTING: u32 = 8;
 
 /// The restrictions that a thread that wants the lock may ignore.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Claim {
     /// Whether the thread has blocked, and so has waited long enough to go next.
     slept: bool,
@@ -552,12 +574,12 @@ struct Writing;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wake {
     None,
-    /// One writer, or all readers if no writer is blocked any more, and they may be.
+    /// One writer or, if no writer is blocked any more, those of these flags.
     Writer {
-        or_readers: bool,
+        or: u32,
     },
-    /// All readers, with those that want the lock upgradably.
-    Readers,
+    /// All readers, and one thread that wants the lock upgradably, as far as these flags show them.
+    Arrivals(u32),
     /// The upgradable holder that waits for the other readers.
     Upgrader,
 }
@@ -595,11 +617,13 @@ impl Side for Again {
 }
 
 impl Side for Upgradable {
-    const MARK: u32 = READERS;
-    const QUEUE: u32 = READING;
+    const MARK: u32 = NEXT;
+    const QUEUE: u32 = WANTING;
 
     fn taken(word: u32, claim: Claim) -> Option<u32> {
-        Reading::taken(word, claim).filter(|_| word & UPGRADABLE == 0).map(|taken| taken | UPGRADABLE)
+        // The waker has cleared the flag, and other threads may be blocked.
+        let mark = if claim.slept { NEXT } else { 0 };
+        Reading::taken(word, claim).filter(|_| word & UPGRADABLE == 0).map(|taken| taken | UPGRADABLE | mark)
     }
 
     fn must_wait(word: u32) -> bool {
@@ -623,7 +647,7 @@ impl Side for Upgrading {
 
     /// The thread remains a reader.
     fn given_up(word: u32) -> (u32, Wake) {
-        let_in(word & !UPGRADER)
+        let_in(word & !UPGRADER, READERS)
     }
 }
 
@@ -653,7 +677,8 @@ impl Side for Writing {
         } else if word & RESERVED != 0 {
             (word | WRITERS, Wake::None)
         } else {
-            (word & !WRITERS, Wake::Writer { or_readers: word & (WRITER | READERS | UPGRADER) == READERS })
+            let or = if word & (WRITER | UPGRADER) == 0 { word & ARRIVALS } else { 0 };
+            (word & !WRITERS, Wake::Writer { or })
         }
     }
 }
@@ -663,7 +688,7 @@ fn is_free(word: u32) -> bool {
 }
 
 fn a_writer(word: u32) -> Wake {
-    Wake::Writer { or_readers: word & READERS != 0 }
+    Wake::Writer { or: word & ARRIVALS }
 }
 
 /// Returns the word after a reader has left that does not hold the lock upgradably, and the threads to be woken.
@@ -681,34 +706,37 @@ fn left_by_reader(word: u32) -> (u32, Wake) {
 /// Returns the word after the upgradable holder has left, and the threads to be woken.
 fn left_by_upgradable(word: u32) -> (u32, Wake) {
     let next = word.wrapping_sub(1) & !UPGRADABLE;
-    if is_free(next) && next & WRITERS != 0 { (next & !WRITERS, a_writer(next)) } else { let_in(next) }
+    if is_free(next) && next & WRITERS != 0 { (next & !WRITERS, a_writer(next)) } else { let_in(next, NEXT) }
 }
 
-/// Returns the word after a flag has ended that kept readers out, or threads that want the lock upgradably: they are
-/// to be woken.
+/// Returns the word after the end of a flag that kept these threads out, and the threads to be woken.
 ///
 /// Behind a blocked writer they still wait. The last reader wakes it, or them if it has given up.
-fn let_in(word: u32) -> (u32, Wake) {
-    if word & (WRITERS | READERS) == READERS { (word & !READERS, Wake::Readers) } else { (word, Wake::None) }
+fn let_in(word: u32, flags: u32) -> (u32, Wake) {
+    if word & WRITERS == 0 && word & flags != 0 {
+        (word & !flags, Wake::Arrivals(word & flags))
+    } else {
+        (word, Wake::None)
+    }
 }
 
 /// Returns the word after the writer has become the holder `as_reader`, and the threads to be woken.
+///
+/// An upgradable one still keeps those out that want the lock in this mode.
 fn changed_by_writer(word: u32, as_reader: u32) -> (u32, Wake) {
-    let next = (word & !(WRITER | READERS)) + as_reader;
-    (next, if word & READERS != 0 { Wake::Readers } else { Wake::None })
+    let arrivals = if as_reader & UPGRADABLE == 0 { word & ARRIVALS } else { word & READERS };
+    let next = (word & !(WRITER | arrivals)) + as_reader;
+    (next, if arrivals != 0 { Wake::Arrivals(arrivals) } else { Wake::None })
 }
 
-/// Returns the word after a writer has left. `WRITERS` stays set while readers go first, because the last of them
+/// Returns the word after a writer has left. `WRITERS` stays set while others go first, because the last of them
 /// checks it.
 fn left_by_writer(word: u32) -> u32 {
-    let next = word & !(WRITER | READERS);
-    if word & READERS != 0 { next } else { next & !WRITERS }
+    let next = word & !(WRITER | ARRIVALS);
+    if word & ARRIVALS != 0 { next } else { next & !WRITERS }
 }
 
 // Waiting, for either side: spin, block, check again.
-
-/// Longest sleep between processes, where a wake-up may be lost with the process that was woken.
-const SHARED_SLEEP: Duration = Duration::from_millis(100);
 
 /// A waiting thread.
 struct Waiter<'a, W> {
@@ -721,11 +749,11 @@ struct Waiter<'a, W> {
 #[cold]
 fn wait<S: Scope, W: Side>(word: &AtomicU32, counts: &impl Count, deadline: Option<Deadline>) -> bool {
     let mut waiter = Waiter::<W> { word, claim: Claim::NONE, side: PhantomData };
-    if waiter.spin() {
+    if waiter.spin(deadline) {
         counts.spun();
         return true;
     }
-    let nap = (!S::PRIVATE).then_some(SHARED_SLEEP);
+    let mut naps = Naps::new();
     loop {
         let ended = match waiter.mark() {
             Marked::Taken => return true,
@@ -734,6 +762,7 @@ fn wait<S: Scope, W: Side>(word: &AtomicU32, counts: &impl Count, deadline: Opti
             Marked::Full => Wait::Changed,
             Marked::At(expected) => {
                 counts.slept();
+                let nap = (!S::PRIVATE).then(|| naps.next());
                 futex::wait::<S>(word, expected, W::QUEUE, futex::sooner(deadline, nap))
             }
         };
@@ -746,7 +775,8 @@ fn wait<S: Scope, W: Side>(word: &AtomicU32, counts: &impl Count, deadline: Opti
             waiter.give_up::<S>();
             return false;
         }
-        if waiter.spin() {
+        // The end of a nap is no wake-up: the thread blocks again, unless it may acquire the lock.
+        if ended != Wait::TimedOut && waiter.spin(deadline) {
             return true;
         }
     }
@@ -792,8 +822,8 @@ impl<W: Side> Waiter<'_, W> {
             }
             // A writer that was woken and found the lock acquired keeps its reservation while it is blocked.
             // Otherwise the reader that leaves last, and returns at once, would acquire the lock each time before the
-            // writer runs.
-            let keeps = W::MARK == WRITERS;
+            // writer runs. The same holds for upgradable mode.
+            let keeps = W::MARK == WRITERS || W::MARK == NEXT;
             let marked = if keeps { word } else { self.without_reservation(word) } | W::MARK;
             if word == marked || self.word.compare_exchange(word, marked, Relaxed, Relaxed).is_ok() {
                 self.claim.reserved &= keeps;
@@ -841,7 +871,9 @@ mod patience {
 
     impl<W: Side> Waiter<'_, W> {
         /// Spins while that can pay off; returns whether it acquired the lock.
-        pub(super) fn spin(&mut self) -> bool {
+        ///
+        /// A thread with a deadline does not yield: that may cost it a time slice of another program.
+        pub(super) fn spin(&mut self, deadline: Option<Deadline>) -> bool {
             let start = coarse_now();
             let patience = if self.claim.slept { PATIENCE_RESERVED } else { PATIENCE };
             let (mut free_since, mut rounds) = (None, 0);
@@ -853,13 +885,18 @@ mod patience {
                 if self.take(word, void) {
                     return true;
                 }
+                if deadline.is_some_and(|deadline| deadline.passed()) {
+                    return false;
+                }
                 rounds += 1;
                 // A thread must wait for an unlocked lock only if a stray write has changed the word: then it blocks.
                 if is_free(word) && !W::must_wait(word) {
                     // The lock is reserved for a thread that does not run, or it would have acquired the lock. It may
                     // be waiting for this CPU.
                     free_since = free_since.or(Some(age));
-                    give_way();
+                    if deadline.is_none() {
+                        give_way();
+                    }
                     continue;
                 }
                 free_since = None;
@@ -881,7 +918,7 @@ mod patience {
 /// spin proves nothing.
 #[cfg(loom)]
 impl<W: Side> Waiter<'_, W> {
-    fn spin(&mut self) -> bool {
+    fn spin(&mut self, _: Option<Deadline>) -> bool {
         let word = self.word.load(Relaxed);
         self.claim.reserved &= word & RESERVED != 0;
         if self.take(word, false) {
@@ -918,7 +955,7 @@ mod tests {
         let late = Claim { void: true, ..Claim::NONE };
         assert_eq!(Upgrading::taken(kept | UPGRADABLE | UPGRADER | 1, late), Some(kept | WRITER));
         assert_eq!(Upgrading::taken(UPGRADABLE | UPGRADER | 2, late), None);
-        assert_eq!(changed_by_writer(kept | WRITER, 1), (kept & !READERS | 1, Wake::Readers));
+        assert_eq!(changed_by_writer(kept | WRITER, 1), (kept & !READERS | 1, Wake::Arrivals(READERS)));
     }
 
     #[test]
@@ -926,7 +963,7 @@ mod tests {
         let full = UPGRADABLE | COUNT;
         assert_eq!(Upgradable::taken(COUNT - 1, Claim::NONE), Some(full));
         assert_eq!((Upgradable::taken(COUNT, Claim::NONE), Reading::taken(full, Claim::NONE)), (None, None));
-        assert_eq!(let_in(full & !UPGRADABLE), (COUNT, Wake::None));
+        assert_eq!(let_in(full & !UPGRADABLE, NEXT), (COUNT, Wake::None));
         assert_eq!(left_by_upgradable(full), (COUNT - 1, Wake::None));
     }
 
@@ -944,12 +981,9 @@ mod tests {
     /// Regression: the flag of a writer that had given up kept readers out until those that held the lock left.
     #[test]
     fn writer_that_gives_up_takes_its_flag_away() {
-        assert_eq!(Writing::given_up(WRITERS | 1), (1, Wake::Writer { or_readers: false }));
-        assert_eq!(Writing::given_up(WRITERS | READERS | 1), (READERS | 1, Wake::Writer { or_readers: true }));
-        assert_eq!(
-            Writing::given_up(WRITERS | READERS | WRITER),
-            (READERS | WRITER, Wake::Writer { or_readers: false })
-        );
+        assert_eq!(Writing::given_up(WRITERS | 1), (1, Wake::Writer { or: 0 }));
+        assert_eq!(Writing::given_up(WRITERS | READERS | 1), (READERS | 1, Wake::Writer { or: READERS }));
+        assert_eq!(Writing::given_up(WRITERS | READERS | WRITER), (READERS | WRITER, Wake::Writer { or: 0 }));
     }
 
     /// Readers that it wakes would go before a writer that spins, or before an upgrade, which could starve.
@@ -959,11 +993,7 @@ mod tests {
         assert_eq!(Writing::given_up(spinning), (spinning, Wake::None));
         assert_eq!(Writing::given_up(RESERVED | 1), (RESERVED | WRITERS | 1, Wake::None), "others relied on it");
         let upgrading = UPGRADABLE | UPGRADER | READERS | 2;
-        assert_eq!(Writing::given_up(upgrading | WRITERS), (upgrading, Wake::Writer { or_readers: false }));
-        assert_eq!(
-            Writing::given_up(WRITERS | READERS),
-            (READERS, Wake::Writer { or_readers: true }),
-            "it is unlocked"
-        );
+        assert_eq!(Writing::given_up(upgrading | WRITERS), (upgrading, Wake::Writer { or: 0 }));
+        assert_eq!(Writing::given_up(WRITERS | READERS), (READERS, Wake::Writer { or: READERS }), "it is unlocked");
     }
 }
