@@ -134,6 +134,7 @@ impl Profile {
         if self.own_numbers.len() > MOST_MAPPED {
             self.own_numbers.clear();
         }
+        let follows_words = self.follows_words;
         let Self { sampler, lives, own_numbers, .. } = &mut *self;
         let own_numbers = RefCell::new(own_numbers);
         // The library knows a thread by its number in the PID namespace of its process.
@@ -145,9 +146,11 @@ impl Profile {
         let more = |sample: &Sample| {
             let note = region.and_then(|region| Some(Note::of(region, noted(sample)?)));
             let known = lives.get(&sample.thread).and_then(|life| life.known_path(sample));
-            // The threads that hold locks are few, and do not stay where they are.
+            // The threads that hold locks are few, and do not stay where they are. So do those that may hold a word.
             let holds_lock = note.as_ref().is_some_and(|note| !note.held.is_empty());
-            let stack = if known.is_none() && holds_lock { stack_of(sample) } else { None };
+            let may_hold =
+                follows_words && matches!(sample.state, State::Blocked(call) if call.number != libc::SYS_futex);
+            let stack = if known.is_none() && (holds_lock || may_hold) { stack_of(sample) } else { None };
             (note, known, stack)
         };
         let at = monotonic_raw_ns();

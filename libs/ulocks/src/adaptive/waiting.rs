@@ -55,7 +55,13 @@ pub(super) fn wait<S: Scope>(word: &AtomicU32, counts: &impl Count, deadline: Op
         };
         let ended = futex::wait::<S>(word, expected, class, futex::sooner(deadline, nap));
         has_left_turn |= expected & HELD == 0 && ended == Wait::TimedOut;
-        // A signal handler may have run past the deadline while the lock was released: POSIX requires another check.
+        // A signal handler may have run past the deadline while the lock was released: POSIX requires another check. The
+        // reservation may have been for this thread, which was not there to be woken.
+        let now = word.load(Relaxed);
+        let is_late = ended == Wait::Interrupted && deadline.is_some_and(|deadline| deadline.passed());
+        if is_late && now & HELD == 0 && spinner.take(now, true) {
+            return true;
+        }
         let looks_again = matches!(ended, Wait::Woken | Wait::Interrupted);
         if !looks_again && deadline.is_some_and(|deadline| deadline.passed()) {
             give_up::<S>(word, &spinner);

@@ -20,6 +20,9 @@ const LONG_HOLD_NS: f64 = 20_000.0;
 /// Critical sections up to this length are shorter than the wait of a thread that sleeps and is woken.
 const SHORT_HOLD_NS: f64 = 2_000.0;
 
+/// A wait of so many holds is no longer that for readers which happen to overlap: the lock passes its writers over.
+const STARVED: u64 = 200;
+
 /// The activities of a thread that kept a holder from another lock, and was not blocked.
 const RAN: &str = "ran";
 const NO_CPU: &str = "had no CPU";
@@ -96,7 +99,8 @@ impl Evidence<'_> {
         }
         let known = shares.known() - shares.released;
         let overlaps = row.filter(|row| row.lock_type == FrameKind::RwLock.name() && known > 0.5);
-        if let Some(times) = overlaps.and_then(|row| holds_in_a_wait(row, object.waited.most_waiters)) {
+        let times = overlaps.and_then(|row| holds_in_a_wait(row, object.waited.most_waiters));
+        if let Some(times) = times.filter(|times| *times >= STARVED) {
             return Some(Cause {
                 object: lock.clone(),
                 place: place(held_at),
