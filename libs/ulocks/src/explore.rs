@@ -81,7 +81,7 @@ fn path<S: Clone>(states: &[S], parents: &[u32], to: usize) -> Vec<S> {
     path
 }
 
-/// A hasher for states, which nobody chooses to collide.
+/// A hasher for states, which no input makes collide.
 #[derive(Default)]
 struct Multiply(u64);
 

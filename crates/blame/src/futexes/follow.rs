@@ -143,7 +143,7 @@ struct Slept {
 #[derive(Clone, Copy)]
 struct Call {
     word: Word,
-    block: Option<Block>,
+    block: Block,
     command: u32,
     stack: StackNumber,
     waits: bool,
@@ -202,8 +202,8 @@ const MOST_RELEASES_OF_ALL: usize = 1 << 18;
 /// Parts of waits that are not read yet.
 const MOST_TURNS: usize = 1 << 16;
 
-/// A thread that did something for less than this, in ns, between two sleeps at one word, and woke nobody there, did not get what
-/// it waits for: it is one wait. It tries the word and calls the kernel again, which takes a microsecond; who got something uses
+/// A thread that did something for less than this, in ns, between two sleeps at one word, and woke no other there, did not get what
+/// it waits for: it is one wait. It tries the word and calls the kernel again, which takes a microsecond; a thread that got something uses
 /// it.
 const TRIED_NS: f64 = 50e3;
 
@@ -343,7 +343,7 @@ impl Follower {
             let word = Word::At { process, address };
             let call = Call {
                 word,
-                block: Block::of(word, operation & PRIVATE != 0),
+                block: Block::of(process, address, operation & PRIVATE != 0),
                 command: operation & COMMAND,
                 stack,
                 waits: true,
@@ -443,8 +443,8 @@ impl Follower {
             What::Call { word, operation, value, may_time_out, stack } => {
                 let is_join = self.is_join(operation, value);
                 let stack = self.number(Path { process, frames: unwinder.frames(&stack), is_join });
+                let block = Block::of(process, word, operation & PRIVATE != 0);
                 let word = Word::At { process, address: word };
-                let block = Block::of(word, operation & PRIVATE != 0);
                 let (waits, command) = (is_wait(operation), operation & COMMAND);
                 let (began, sliced_to) = (raw_ns, raw_ns);
                 self.calls(thread, Call { word, block, command, stack, waits, may_time_out, began, sliced_to });
@@ -486,12 +486,10 @@ impl Follower {
             }
             slept => {
                 slept.into_iter().for_each(|slept| self.add(slept));
-                if let Some(block) = call.block {
-                    match call.waits {
-                        true => self.uses.asks(thread, block),
-                        false if is_wake(call.command) => self.uses.passes(thread, block, call.began),
-                        false => {}
-                    }
+                match call.waits {
+                    true => self.uses.asks(thread, call.block),
+                    false if is_wake(call.command) => self.uses.passes(thread, call.block, call.began),
+                    false => {}
                 }
                 (call, false)
             }
@@ -603,9 +601,9 @@ impl Follower {
         const EAGAIN: i64 = 11;
         let Some(Thread { call: Some(call), woken, goes_on }) = self.threads.remove(&thread) else { return };
         if !call.waits {
-            if let Some(block) = call.block.filter(|_| is_wake(call.command)) {
+            if is_wake(call.command) {
                 let woken = if call.command == UNLOCK_PI { i64::from(result == 0) } else { result };
-                self.uses.woke(thread, block, woken.try_into().unwrap_or(0));
+                self.uses.woke(thread, call.block, woken.try_into().unwrap_or(0));
             }
             return;
         }
@@ -670,8 +668,8 @@ impl Follower {
             }
             self.got.insert(thread, Got { word: call.word, stack: call.stack, at, woken: release });
         }
-        if let Some(block) = call.block.filter(|_| is_timeout) {
-            self.uses.waited(thread, block, End::TimedOut, at);
+        if is_timeout {
+            self.uses.waited(thread, call.block, End::TimedOut, at);
         }
         let turn = woken.and_then(|woken| Some((woken.release.at, woken.ran?)));
         let instead = turn.map_or_else(Vec::new, |(woken, (ran, cpu))| self.runs.between(woken, ran, cpu));
@@ -692,9 +690,7 @@ impl Follower {
             sum.timeouts += 1;
             return;
         }
-        if let Some(block) = call.block {
-            self.uses.waited(wait.thread, block, End::Woken, wait.ended);
-        }
+        self.uses.waited(wait.thread, call.block, End::Woken, wait.ended);
         if let Word::At { process, address } = call.word
             && self.turns.len() < MOST_TURNS
         {
@@ -1061,7 +1057,7 @@ mod tests {
         assert_eq!(waits.holders.values().sum::<f64>(), 500.0);
     }
 
-    /// The same sleeps, and work in between: on a CPU, or for somebody else.
+    /// The same sleeps, and work in between: on a CPU, or for another thread.
     #[test]
     fn who_did_something_in_between_waits_again() {
         let wakes = |at| [event(at, 3, What::Wakes { thread: 2 }), event(at + 10, 2, What::Return { result: 0 })];
@@ -1078,7 +1074,7 @@ mod tests {
         events.extend([event(320 + runs, 2, call(129)), event(325 + runs, 2, What::Return { result: 1 })]);
         events.push(event(330 + runs, 2, call(128)));
         events.extend(wakes(400 + runs));
-        // It was preempted meanwhile, and had done nothing.
+        // It was preempted in the meantime, and had done nothing.
         events.extend([
             event(420 + runs, 2, What::Out { is_preempted: true }),
             event(500 + 2 * runs, 2, What::In),

@@ -1,13 +1,12 @@
-//! What a word is for, seen from its use: who waits for it, who wakes whom, and in what order.
+//! The purpose of a word, seen from its use: the threads that wait for it, those that wake them, and the order of both.
 //!
 //! A thread that was woken because it got a lock passes the lock on: it wakes another one at the same word before it waits
-//! there again, and nobody else wakes a thread there meanwhile. A thread that got work does not: another one brings the next.
+//! there again, and no other thread wakes one there in the meantime. A thread that got work does not: another one brings the next.
 //! This needs no names, stacks or symbols, so that a program's own lock is known whatever its functions are called, and
 //! without any.
 //!
-//! Locks whose threads each sleep at a word of their own, and those that nobody released in the time, are not decided.
+//! Locks whose threads each sleep at a separate word, and those that no thread released in the time, are not decided.
 
-use super::follow::Word;
 use std::collections::{HashMap, HashSet};
 
 /// The use of an object by the threads that wait for it.
@@ -19,7 +18,7 @@ pub enum Purpose {
     Pool,
     /// Others end the waits: a queue, an event, an answer.
     Work,
-    /// One wake ends several waits: a barrier, or a condition that all are told of.
+    /// One wake ends several waits: a barrier, or a condition that is broadcast.
     Together,
     /// Most waits end by their time limit.
     Poll,
@@ -40,13 +39,9 @@ pub fn block_address(address: u64) -> u64 {
 }
 
 impl Block {
-    pub fn of(word: Word, is_private: bool) -> Option<Self> {
-        match word {
-            Word::At { process, address } => {
-                Some(Self { process: if is_private { process } else { 0 }, address: block_address(address) })
-            }
-            Word::Folded { .. } => None,
-        }
+    /// Returns the block of a word; a private word is of one process alone.
+    pub fn of(process: u32, address: u64, is_private: bool) -> Self {
+        Self { process: if is_private { process } else { 0 }, address: block_address(address) }
     }
 }
 
@@ -57,7 +52,7 @@ pub enum End {
     TimedOut,
 }
 
-/// What was seen of each object.
+/// The uses of all objects that were seen.
 #[derive(Default)]
 pub struct Uses {
     uses: HashMap<Block, Use>,
@@ -82,24 +77,24 @@ pub struct Tally {
     /// Waits that were ended by a wake, and those that ended by their time limit.
     pub waits: u64,
     pub timeouts: u64,
-    /// Calls that woke somebody, those of them by threads that have waited themselves, and the threads that were woken.
+    /// Calls that woke a thread, those of them by threads that have waited themselves, and the threads that were woken.
     pub wakes: u64,
     pub wakes_by_waiters: u64,
     pub woken: u64,
     /// Threads that were woken, and then woke another, or waited again.
     pub passed: u64,
     pub kept: u64,
-    /// Those of `passed` in whose time another thread woke somebody: it was inside as well, or brings work.
+    /// Those of `passed` in whose time another thread woke one: it was inside as well, or brings work.
     pub shared: u64,
 }
 
 /// Objects and threads that are followed: a program can use a new word for each request.
 const MOST_BLOCKS: usize = 16_384;
 const MOST_GOT: usize = 65_536;
-/// Waiters of an object that are told apart: a thread beyond them is taken for one that has not waited.
+/// Waiters of an object that are remembered: a thread beyond them counts as one that has not waited.
 const MOST_WAITERS: usize = 1_024;
 
-/// What threads did after so many waits decides.
+/// Number of waits after which the threads' next calls decide.
 const FEW: u64 = 3;
 /// The share of woken threads that pass the object on. In 23 objects for exclusion it was 0.88 to 1.00, and in 27 others 0.50
 /// at most; nothing is said in between.
@@ -107,7 +102,7 @@ const PASSED_BY_MOST: f64 = 0.75;
 const PASSED_BY_FEW: f64 = 0.5;
 /// The waits that a wake ends, from which the threads go on together.
 const SEVERAL: f64 = 1.5;
-/// The part of the threads that passed an object on in whose time others may have woken somebody: a thread that has released a
+/// The part of the threads that passed an object on in whose time others may have woken one: a thread that has released a
 /// lock may lose its CPU before it wakes the next one.
 const LATE: f64 = 0.25;
 
@@ -175,8 +170,7 @@ impl Uses {
 
     /// Returns what a word is for; `None` where its use does not say, as with a single waiter.
     pub fn purpose(&self, process: u32, address: u64) -> Option<Purpose> {
-        let word = Word::At { process, address };
-        let of = |is_private| self.uses.get(&Block::of(word, is_private)?)?.tally.purpose();
+        let of = |is_private| self.uses.get(&Block::of(process, address, is_private))?.tally.purpose();
         of(true).or_else(|| of(false))
     }
 }
@@ -211,10 +205,8 @@ impl Tally {
 mod tests {
     use super::*;
 
-    const WORD: Word = Word::At { process: 1, address: 0xf04 };
-
     fn block() -> Block {
-        Block::of(WORD, true).unwrap()
+        Block::of(1, 0xf04, true)
     }
 
     fn purpose(uses: &Uses) -> Option<Purpose> {
@@ -253,7 +245,7 @@ mod tests {
         assert_eq!(purpose(&uses), Some(Purpose::Work));
     }
 
-    /// One condition tells of new jobs and of finished ones: the other worker finishes its job meanwhile.
+    /// One condition tells of new jobs and of finished ones: the other worker finishes its job in the meantime.
     #[test]
     fn several_inside_are_no_lock() {
         let mut before = None;

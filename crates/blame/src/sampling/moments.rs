@@ -1,12 +1,12 @@
-//! What the holder of a word did: the samples in which a thread waited for the word, kept until the kernel's record shows
-//! who had it then.
+//! The activity of a word's holder: samples in which a thread waited for the word, kept until the kernel's record shows which
+//! thread had it then.
 //!
-//! A program's own lock does not say who holds it. Who wakes its waiters had it until then, which is known only at the end of
-//! a wait; what that thread did is in the samples of the time before.
+//! A program's own lock does not name its holder. The thread that wakes its waiters had it until then, which is known only at
+//! the end of a wait; the samples of the time before show what that thread did.
 
+use super::State;
 use super::holders::{Seen, ready};
-use super::waited::{Holder, Path, Wait, room};
-use super::{State, profile::Profile};
+use super::waited::{Holder, Path, Wait};
 use std::collections::{HashMap, VecDeque};
 
 /// A part of a wait for a word that has ended.
@@ -89,6 +89,11 @@ impl Moments {
         lost
     }
 
+    /// Returns the process of a thread, as the last samples have it.
+    pub(super) fn process_of(&self, thread: u32) -> Option<u32> {
+        self.kept.iter().rev().find_map(|moment| moment.threads.get(&thread)).map(|did| did.process)
+    }
+
     /// Gives up all waits whose holders are not known.
     pub(super) fn give_up(&mut self) -> Vec<(Wait, f64)> {
         self.threads = 0;
@@ -135,37 +140,6 @@ impl Moment {
             None => vec![(Holder::Running, did.ran_share), (ready(by, waiter), 1.0 - did.ran_share)],
         };
         parts.into_iter().filter(|(_, part)| *part > 0.0).collect::<Vec<_>>().into_iter()
-    }
-
-    fn process_of(&self, thread: u32) -> Option<u32> {
-        self.threads.get(&thread).map(|did| did.process)
-    }
-}
-
-impl Profile {
-    /// Notes who had a word for which another thread waited.
-    pub fn held(&mut self, turn: &Turn) {
-        let other = self.moments.kept.iter().rev().find_map(|moment| moment.process_of(turn.by?));
-        let other = other.filter(|process| *process != turn.process);
-        for (object, holder, seconds) in self.moments.note(turn) {
-            let Some(waited) = room(&mut self.waited, object) else { continue };
-            *waited.holders.entry(holder).or_default() += seconds;
-            other.into_iter().for_each(|process| *waited.other_processes.entry(process).or_default() += seconds);
-        }
-    }
-
-    /// Notes that nothing more will be known of the holders in the samples up to now.
-    pub fn end_turns(&mut self) {
-        let lost = self.moments.give_up();
-        self.note_unknown(lost);
-    }
-
-    pub(super) fn note_unknown(&mut self, lost: Vec<(Wait, f64)>) {
-        for (object, seconds) in lost {
-            if let Some(waited) = room(&mut self.waited, object) {
-                *waited.holders.entry(Holder::Unknown).or_default() += seconds;
-            }
-        }
     }
 }
 

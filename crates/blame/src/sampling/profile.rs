@@ -8,12 +8,12 @@
 use super::budget::{Part, may_wait_for_map, moves_bytes, part_of_call};
 use super::holders::{Seen, holders, judge, note_peers, object};
 use super::life::{Allowed, Life, Tries, allowed};
-use super::moments::Moments;
+use super::moments::{Moments, Turn};
 use super::notes::{CONDITION, Note, size_of_lock, threads_of};
 use super::quota::Quotas;
 use super::sockets::{Awaited, Sockets};
 use super::spins::Spins;
-use super::waited::{Path, Wait, Waited, room};
+use super::waited::{Holder, Path, Wait, Waited, room};
 use super::{FileType, Sample, Sampler, State, call_of, name_of};
 use crate::memory::top_of_stack;
 use crate::names::{Mapping, Site};
@@ -45,7 +45,7 @@ pub struct Profile {
     /// The functions that each path's calls name.
     called: Vec<Vec<u64>>,
     numbers: HashMap<(u32, Vec<u64>), Path>,
-    pub(super) waited: HashMap<Wait, Waited>,
+    waited: HashMap<Wait, Waited>,
     /// Waits of labelled requests for words, by the place of the label, in seconds.
     labelled: HashMap<(u32, Wait), f64>,
     /// Slots of locks and their sizes, by process slot and address.
@@ -56,7 +56,7 @@ pub struct Profile {
     pub samples: u64,
     pub lost: u64,
     /// The samples whose holders of words are not known yet.
-    pub(super) moments: Moments,
+    moments: Moments,
     /// Whether they will be.
     pub follows_words: bool,
     parked: Parked,
@@ -209,6 +209,30 @@ impl Profile {
         for (object, count) in waiters {
             if let Some(waited) = self.waited.get_mut(&object) {
                 waited.most_waiters = waited.most_waiters.max(count);
+            }
+        }
+    }
+
+    /// Notes which thread had a word for which another thread waited.
+    pub fn held(&mut self, turn: &Turn) {
+        let other = turn.by.and_then(|by| self.moments.process_of(by)).filter(|process| *process != turn.process);
+        for (object, holder, seconds) in self.moments.note(turn) {
+            let Some(waited) = room(&mut self.waited, object) else { continue };
+            *waited.holders.entry(holder).or_default() += seconds;
+            other.into_iter().for_each(|process| *waited.other_processes.entry(process).or_default() += seconds);
+        }
+    }
+
+    /// Notes that nothing more will be known of the holders in the samples up to now.
+    pub fn end_turns(&mut self) {
+        let lost = self.moments.give_up();
+        self.note_unknown(lost);
+    }
+
+    fn note_unknown(&mut self, lost: Vec<(Wait, f64)>) {
+        for (object, seconds) in lost {
+            if let Some(waited) = room(&mut self.waited, object) {
+                *waited.holders.entry(Holder::Unknown).or_default() += seconds;
             }
         }
     }

@@ -1,8 +1,8 @@
-//! What a word or a condition is for, by its use: the same answer whatever the functions are called, launched and attached.
+//! The purpose of a word or a condition by its use: the same answer for all names of the functions, launched and attached.
 
 use crate::programs::{Programs, traced};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
@@ -38,7 +38,7 @@ fn attached(programs: &Programs, program: &Path, argument: &str) -> Option<Value
 }
 
 /// Returns the records of a program, launched and attached.
-fn records(programs: &Programs, program: &PathBuf, argument: &str) -> Option<[Value; 2]> {
+fn records(programs: &Programs, program: &Path, argument: &str) -> Option<[Value; 2]> {
     let launched = traced(programs, &[], program, &[argument]).record;
     Some([launched, attached(programs, program, argument)?])
 }

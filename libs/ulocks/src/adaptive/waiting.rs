@@ -71,7 +71,7 @@ pub(super) fn wait<S: Scope>(word: &AtomicU32, counts: &impl Count, deadline: Op
             spinner.was_woken();
             class = FIRST;
         }
-        // The end of a nap is no wake-up: the thread blocks again, unless the lock is unlocked.
+        // The end of a nap is not a wake-up: the thread blocks again, unless the lock is unlocked.
         if ended != Wait::TimedOut && spinner.spin(deadline) {
             return true;
         }

@@ -55,7 +55,7 @@ fn is_woken(word: u32) -> bool {
     word & AWAKE >= AWAITED
 }
 
-/// What a waiting thread has done so far.
+/// The history of a waiting thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Past {
     /// It has blocked or announced that it would, so that other threads may rely on it.
@@ -86,7 +86,7 @@ impl Past {
     ///
     /// Without `WAITERS` the lock becomes plain-held. A thread that has slept sets the flag, since others may have blocked
     /// because they relied on it. Otherwise a thread that acquires the lock repeatedly leaves the word as it was, so that
-    /// others can block meanwhile.
+    /// others can block in the meantime.
     #[inline]
     pub(super) fn taken(self, word: u32, awake: Awake, cpu: u32, now: impl FnOnce() -> u32) -> u32 {
         if word & WAITERS == 0 && !self.slept {
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn blocking_thread_relies_on_a_spinner_but_not_on_a_woken_thread() {
+    fn blocking_thread_relies_on_a_spinner_not_on_a_woken_one() {
         let spinning = AWAKE_NOW.put_in(contended());
         assert_eq!(Past { woken: false, ..SLEPT }.marked(spinning, AWAKE_NOW, || 0), spinning);
         let woken = freed_at(contended(), 1).word | HELD;

@@ -775,7 +775,7 @@ fn wait<S: Scope, W: Side>(word: &AtomicU32, counts: &impl Count, deadline: Opti
             waiter.give_up::<S>();
             return false;
         }
-        // The end of a nap is no wake-up: the thread blocks again, unless it may acquire the lock.
+        // The end of a nap is not a wake-up: the thread blocks again, unless it may acquire the lock.
         if ended != Wait::TimedOut && waiter.spin(deadline) {
             return true;
         }

@@ -262,7 +262,7 @@ impl<const N: usize> Step<'_, N> {
             }),
             At::WakeUpgrader => self.wake(UPGRADING, 1, |_| At::Done),
             At::Done => {
-                // A call that has failed leaves out those up to the release, but for a reader that could not upgrade.
+                // A call that has failed skips those up to the release, but for a reader that could not upgrade.
                 let calls = self.model.calls[self.index];
                 let rest = calls[usize::from(thread.call)..].iter().position(|&call| call == Call::Leave);
                 let skips = thread.fails && thread.held == Held::Not && self.call != Call::Leave;
@@ -391,7 +391,7 @@ impl<const N: usize> Step<'_, N> {
 
 use Call::{Change, Leave, Take, TakeBy, Try};
 
-/// What a thread does with the lock.
+/// The use of the lock by a thread.
 const USES: [&[Call]; 14] = [
     &[Take(Mode::Read), Leave],
     &[TakeBy(Mode::Read), Leave],

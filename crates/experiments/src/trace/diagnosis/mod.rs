@@ -54,7 +54,7 @@ pub struct Evidence<'a> {
     pub named: HashMap<Path, Frames>,
     /// Locks of parking_lot, by the process and the word that a thread blocks in.
     pub parked: HashMap<(u32, u64), u64>,
-    /// What words are for by their use, if futex calls were recorded.
+    /// The purposes of words by their use, if futex calls were recorded.
     pub uses: Option<&'a Uses>,
 }
 

@@ -213,7 +213,7 @@ impl Begun {
                 let pid = self.running.pid();
                 let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
                 let is_alone = children.is_ok_and(|children| children.trim().is_empty());
-                // What it records until the library notes something would fill the rings.
+                // The switches until the library notes something would fill the rings.
                 self.inside.switches.take_if(|_| is_alone);
                 return is_alone;
             }

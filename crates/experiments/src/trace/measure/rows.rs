@@ -138,7 +138,7 @@ fn passed_on(region: &Region, window: Window<'_>) -> HashSet<u32> {
         let Some(kind) = kind.filter(|_| !is_folded(region, pair.lock.load(Relaxed))) else { continue };
         let (counts, tally) = (window.counts(place), tallies.entry(pair.lock.load(Relaxed)).or_default());
         if kind == Kind::Cond {
-            // Each thread has a pair of its own.
+            // Each thread has a separate pair.
             tally.waiters += u64::from(counts.acquisitions + counts.timeouts > 0);
             tally.waits += counts.acquisitions;
             tally.woken += counts.acquisitions;

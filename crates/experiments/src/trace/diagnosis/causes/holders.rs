@@ -20,7 +20,7 @@ const LONG_HOLD_NS: f64 = 20_000.0;
 /// Critical sections up to this length are shorter than the wait of a thread that sleeps and is woken.
 const SHORT_HOLD_NS: f64 = 2_000.0;
 
-/// A wait of so many holds is no longer that for readers which happen to overlap: the lock passes its writers over.
+/// Holds from which a wait is no longer one for readers that happen to overlap: the lock passes its writers over.
 const STARVED: u64 = 200;
 
 /// The activities of a thread that kept a holder from another lock, and was not blocked.
@@ -233,7 +233,7 @@ impl Evidence<'_> {
             let acquired_in = acquired_at.as_deref().and_then(|site| site.split(" (").next()).map(without_offset);
             let frames = path.map(|path| self.frames(path)).unwrap_or_default();
             let python = python::section(&frames, &object.frames).filter(|_| held == object.wait);
-            // Who acquires a word does so in a function of the path that waits for it.
+            // A thread acquires a word in a function of the path that waits for it.
             let shared = object.shared_function(&frames).filter(|_| pair.is_none());
             let acquired_in = python.as_deref().or(acquired_in).or(shared.as_deref());
             let place = called_in(&frames, acquired_in);

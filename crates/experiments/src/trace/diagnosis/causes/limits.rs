@@ -4,7 +4,7 @@
 pub(in crate::trace::diagnosis) struct Limits {
     pub(in crate::trace::diagnosis) on_cpu_s: f64,
     pub(in crate::trace::diagnosis) ready_s: f64,
-    /// What the CPUs that it may use have.
+    /// The time of all CPUs that it may use.
     pub(in crate::trace::diagnosis) capacity_s: f64,
     /// The CPUs that the control group allows, where the program uses nearly all of them.
     pub(in crate::trace::diagnosis) cpu_limit: Option<f64>,
