@@ -202,9 +202,9 @@ const MOST_RELEASES_OF_ALL: usize = 1 << 18;
 /// Parts of waits that are not read yet.
 const MOST_TURNS: usize = 1 << 16;
 
-/// A thread that did something for less than this, in ns, between two sleeps at one word, and woke no other there, did not get what
-/// it waits for: it is one wait. It tries the word and calls the kernel again, which takes a microsecond; a thread that got something uses
-/// it.
+/// A thread that did something for less than this, in ns, between two sleeps at one word, and woke no other there, did not
+/// get what it waits for: it is one wait. It tries the word and calls the kernel again, which takes a microsecond; a thread
+/// that got something uses it.
 const TRIED_NS: f64 = 50e3;
 
 impl Got {

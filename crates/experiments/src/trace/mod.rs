@@ -186,7 +186,10 @@ fn launch(plan: &Plan, run: &Run<'_>, lines: &mut Lines<'_>) -> anyhow::Result<M
     let record = record.filter(|record| record.refusal().is_none());
     let mut goroutines = Goroutines::begin(lines, begun.running.pid(), room);
     let begun = match record {
-        Some(record) => attach::watch_until_noted(begun, record, plan, session, &mut goroutines)?,
+        Some(record) => {
+            begun.end_switches();
+            attach::watch_until_noted(begun, record, plan, session, &mut goroutines)?
+        }
         None => ControlFlow::Continue(begun),
     };
     let mut measured = match begun {

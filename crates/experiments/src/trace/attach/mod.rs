@@ -567,7 +567,7 @@ impl Watch {
             rings.skip(monotonic_raw_ns());
         }
         self.follower.end_window(at);
-        self.follower.take_turns().iter().for_each(|turn| self.profile.held(turn));
+        self.note_turns();
         self.profile.end_turns();
         self.reading_ns += thread_cpu_ns() - before;
         let cost_ns = self.rings.as_ref().map_or(0, |rings| rings.cost_ns) + self.reading_ns;
@@ -595,9 +595,14 @@ impl Watch {
         self.reading_ns += thread_cpu_ns() - before;
     }
 
+    /// Gives the profile which threads had the words in the waits that have ended.
+    fn note_turns(&mut self) {
+        self.follower.take_turns().iter().for_each(|turn| self.profile.held(turn));
+    }
+
     fn builder(&mut self) -> Builder<'_> {
         self.follower.settle();
-        self.follower.take_turns().iter().for_each(|turn| self.profile.held(turn));
+        self.note_turns();
         let scale = self.scale();
         Builder {
             targets: &self.targets,
@@ -693,7 +698,7 @@ impl Watch {
         while let Some(events) = self.rings.as_mut().and_then(|rings| rings.next(now)) {
             self.note(events);
         }
-        self.follower.take_turns().iter().for_each(|turn| self.profile.held(turn));
+        self.note_turns();
     }
 
     fn note(&mut self, events: Vec<Event>) {

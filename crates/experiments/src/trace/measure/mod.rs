@@ -212,14 +212,16 @@ impl Begun {
             if left.is_zero() {
                 let pid = self.running.pid();
                 let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
-                let is_alone = children.is_ok_and(|children| children.trim().is_empty());
-                // The switches until the library notes something would fill the rings.
-                self.inside.switches.take_if(|_| is_alone);
-                return is_alone;
+                return children.is_ok_and(|children| children.trim().is_empty());
             }
             self.running.wait(left.min(LOOK));
         }
         false
+    }
+
+    /// Ends the record of switches, which would fill its rings while the program is watched from outside.
+    pub fn end_switches(&mut self) {
+        self.inside.switches = None;
     }
 
     /// Watches the program until it ends.
