@@ -31,6 +31,9 @@ pub enum RowKind {
     Budget,
     /// A cause of waiting, with its remedy.
     Finding,
+    /// A place of the program where its threads were when they did not wait for locks. `lock` is the place, `lock_type` what
+    /// they did there (`on_cpu`, `sleep`, `io`, `work`, `unknown`), and `wait_total_s` for how long.
+    Place,
     /// The requests that the program gave one name.
     Label,
     /// A word that was watched by hardware watchpoints.
@@ -437,7 +440,7 @@ impl Row {
     pub fn excludes(&self) -> bool {
         match self.lock_type.as_str() {
             "mutex" | "lock" | "rwlock" | "spin" | "futex" | "allocator" | "stream" | "libc" | "interpreter" => true,
-            "once" => true,
+            "once" | "pool" => true,
             "monitor" | "java lock" | "python lock" | "file lock" | "kernel lock" => true,
             // A thread that posts what it waited for, time and again, holds it in between.
             "sem" => {
