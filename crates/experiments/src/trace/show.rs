@@ -103,9 +103,10 @@ fn places(rows: &[Row], most: usize, page: &Page) -> String {
     let table = words::places_table(rows, most);
     table.map_or_else(String::new, |mut table| {
         for line in &mut table.rows {
-            // The function says more than its caller.
-            let place = Some(&*line[0]).filter(|place| place.chars().count() <= WIDEST);
-            line[0] = shortened(place.or(line[0].split(", called by ").next()).unwrap_or_default(), WIDEST);
+            // The function of the program says more than its caller, or the function that it called.
+            if line[0].chars().count() > WIDEST {
+                line[0] = shortened(line[0].split(", ").next().unwrap_or_default(), WIDEST);
+            }
         }
         format!("\n{}", page.cut_lines(&terminal::table(&table.header, table.rows.into_iter())))
     })

@@ -2,6 +2,7 @@
 //! threads, and on a CPU. What limits a program that hardly waits for locks is among them.
 
 use super::objects::Object;
+use super::python::is_python;
 use super::{Evidence, stack, without_arguments};
 use crate::trace::record::{Row, RowKind, SeenBy};
 use crate::trace::words::whole_percent;
@@ -108,18 +109,28 @@ fn sleeps_for_caller(frames: &Frames) -> bool {
     outside.next().is_some_and(|inner| inner.is_of_library) && outside.any(|frame| !frame.is_of_library)
 }
 
-/// Returns the innermost function outside of the language's library, and the first of the program's own that calls it.
+/// Returns the innermost function of the program's own with its caller, or with the function of a library that it called.
 fn label(frames: &Frames) -> String {
     // An address in no file is none of a call: Go's goroutines have stacks that the threads' samples do not follow.
     let is_known = |frame: &&Frame| function_of(&frame.site).is_some() || frame.site.label.contains("+0x");
     let Some(inner) = frames.own().next().filter(is_known) else { return String::new() };
+    let name = |frame: &Frame| {
+        let site = &frame.site;
+        // An offset in a file without names tells the reader nothing.
+        let name = function_of(site).or_else(|| Some(site.label.split_once("+0x")?.0)).unwrap_or(&site.label);
+        without_arguments(name)
+    };
     let is_another = |frame: &&Frame| function_of(&frame.site) != function_of(&inner.site);
-    let callers = || frames.own().skip(1).filter(is_another);
-    let caller = callers().find(|frame| !frame.is_of_library).or_else(|| callers().next());
-    let label = without_arguments(&inner.site.label);
-    match caller.and_then(|caller| function_of(&caller.site)) {
-        Some(caller) => format!("{label}, called by {}", without_arguments(caller)),
-        None => label,
+    let mut callers = frames.own().skip(1).filter(is_another);
+    if !inner.is_of_library {
+        let called_by = callers.next().map_or_else(String::new, |caller| format!(", called by {}", name(caller)));
+        return without_arguments(&inner.site.label) + &called_by;
+    }
+    let own = || frames.own().filter(|frame| !frame.is_of_library);
+    // Between a function of Python and the library that it calls is a module of the interpreter.
+    match own().find(|frame| is_python(frame)).or_else(|| own().next()) {
+        Some(own) => format!("{}, in {}", without_arguments(&own.site.label), name(inner)),
+        None => without_arguments(&inner.site.label),
     }
 }
 
@@ -160,7 +171,7 @@ mod tests {
     #[test]
     fn place_is_the_innermost_function_and_the_programs_own_caller() {
         let of = |frames: &[(&str, bool)]| label(&path(frames));
-        assert_eq!(of(&[("lib:busy", true), ("lib:step", true), ("save", false)]), "lib:busy, called by save");
+        assert_eq!(of(&[("lib:busy", true), ("lib:step", true), ("save", false)]), "save, in lib:busy");
         assert_eq!(of(&[("report", false), ("report", false), ("run", false)]), "report, called by run");
         assert_eq!(of(&[]), "");
     }
