@@ -1,6 +1,7 @@
 //! The rows of a trace: one for each lock, each call site, each order of locks that can end badly, each hang.
 
 use super::plan::Parameters;
+use super::rules::Rule;
 use super::watched_word::WatchedWord;
 use instruments::statistics::Interval;
 use record::{Bin, RecordRef};
@@ -287,6 +288,9 @@ pub struct Row {
     /// The lock of a finding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
+    /// The kind of problem, by its code (`contend explain`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<Rule>,
     /// Where to look in the code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,

@@ -89,7 +89,8 @@ fn diagnosis(record: &TraceRecord<'_>, page: &Page) -> String {
     let labels = words::labels(rows).map(|sentence| terminal::wrapped("", " ", &sentence, page));
     let mut text: String = budget.into_iter().chain(reason).chain(labels).collect();
     for (place, row) in rows.iter().filter(|row| row.kind == RowKind::Finding).enumerate() {
-        text.push_str(&terminal::wrapped(&format!("{}", place + 1), " ", &words::finding(row), page));
+        let code = row.rule.map_or_else(String::new, |rule| format!(" [{}]", rule.code()));
+        text.push_str(&terminal::wrapped(&format!("{}", place + 1), " ", &(words::finding(row) + &code), page));
         if let Some(command) = &row.command {
             text.push_str(&format!("  Measure it: {command}\n"));
         }

@@ -16,6 +16,7 @@ use super::labels;
 use super::plan::Verdict;
 use super::python_locks::PythonPlace;
 use super::record::{Frame, LabelLock, Row, RowKind, SeenBy};
+use super::rules::Rule;
 use super::warnings::{NoSymbols, SparseSamples, StrippedFile};
 use super::words::whole_percent;
 use blame::frames::{Frames, Kind, function_of, is_lock_wrapper, is_of_tokio};
@@ -80,6 +81,7 @@ pub struct Diagnosis {
 
 /// A cause, and what helps.
 struct Cause {
+    rule: Rule,
     object: String,
     place: String,
     text: String,

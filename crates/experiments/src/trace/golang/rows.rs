@@ -5,6 +5,7 @@ use crate::trace::diagnosis::larger_pool;
 use crate::trace::measure::NamedWait;
 use crate::trace::plan::Verdict;
 use crate::trace::record::{Blocker, Frame, Row, RowKind};
+use crate::trace::rules::Rule;
 use crate::trace::words;
 use blame::durations::Times;
 use blame::frames::{Kind as FrameKind, function_of};
@@ -327,7 +328,7 @@ fn finding(group: &Group, row: &Row, paths: &[Path]) -> Row {
     let known_share = (waits.known_ns as f64 / waits.total_ns.max(1) as f64).min(1.0);
     let (lock, percent) = (&row.lock, words::whole_percent);
     let is_pool = group.of_type == POOL;
-    let (cause, place, share, advice) = match most(&waits.holder_parked) {
+    let (rule, cause, place, share, advice) = match most(&waits.holder_parked) {
         Some(((kind, site, _), part)) if parked_share > 0.5 => {
             let how = match kind {
                 "sleep" => "slept",
@@ -342,10 +343,12 @@ fn finding(group: &Group, row: &Row, paths: &[Path]) -> Row {
                 true => larger_pool(lock, site),
                 false => format!("move calls that block out of the critical section of {lock}"),
             };
-            (text, site.to_owned(), share, advice)
+            let rule = if is_pool { Rule::PoolTooSmall } else { Rule::HolderBlocked };
+            (rule, text, site.to_owned(), share, advice)
         }
         _ => {
             let share = (known_share - parked_share).max(0.0);
+            let rule = if share > 0.5 { Rule::HolderRan } else { Rule::SeveralCauses };
             let mut text = format!(
                 "for {} of the wait the goroutine that held it was not parked: it ran, was ready, or was in a system call",
                 percent(share)
@@ -359,7 +362,13 @@ fn finding(group: &Group, row: &Row, paths: &[Path]) -> Row {
             let place = of_most.map_or(&*paths[group.stack].site.label, |(site, _)| site).to_owned();
             let within =
                 of_most.and_then(|(_, symbol)| symbol).map_or_else(String::new, |symbol| format!(" in {symbol}"));
-            (text, place, share, format!("do less while {lock} is held{within}, system calls included, or divide it"))
+            (
+                rule,
+                text,
+                place,
+                share,
+                format!("do less while {lock} is held{within}, system calls included, or divide it"),
+            )
         }
     };
     Row {
@@ -367,6 +376,7 @@ fn finding(group: &Group, row: &Row, paths: &[Path]) -> Row {
         attributes: row.attributes.clone(),
         wait_total_s: row.wait_total_s,
         object: Some(row.lock.clone()),
+        rule: Some(rule),
         place: Some(place),
         cause: Some(cause),
         known_share: Some(share),
