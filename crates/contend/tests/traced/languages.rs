@@ -236,6 +236,23 @@ fn goroutines_have_their_mutex_and_its_holder() {
     }
 }
 
+/// The one that had the mutex for long is named, not those that released it to the others.
+#[test]
+fn goroutines_wait_for_permits_and_for_the_longest_holder() {
+    let programs = Programs::new();
+    let program = programs.path("permits");
+    if !compiles("go", &["build"], [&source("permits.go"), &program], "-o") {
+        return;
+    }
+    if has_warning(&traced(&programs, &[], &program, &[]), "unseen_goroutines") {
+        return println!("skipped: needs CAP_PERFMON and uprobes");
+    }
+    let slept = ("cause", "slept in main.fetch");
+    assert_found(&programs, &program, &[], [("rule", "pool_too_small"), ("place", "main.fetch (permits.go:"), slept]);
+    let place = ("place", "main.rebuild (permits.go:");
+    assert_found(&programs, &program, &["table"], [("object", "main.table"), place, ("rule", "holder_ran")]);
+}
+
 #[test]
 fn single_waits_of_goroutines_are_exported() {
     let programs = Programs::new();

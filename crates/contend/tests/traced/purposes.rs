@@ -90,6 +90,15 @@ fn healthy_pool_is_no_lock_whatever_its_functions_are_called() {
             for record in &records {
                 assert_ne!(record["parameters"]["verdict"], "locks", "{build:?} {argument}: {}", record["parameters"]);
                 assert!(findings(record).is_empty(), "{build:?} {argument}");
+                // A condition of the C library is one whatever the program's names are, at both of its words.
+                let whole = record["results"].as_array().unwrap().iter().find(|row| row["kind"] == "budget").unwrap();
+                let [unknown_s, lived_s] = ["unknown_s", "lived_s"].map(|part| whole[part].as_f64().unwrap());
+                assert!(argument == "idle" || unknown_s < 0.1 * lived_s, "{build:?}: {whole:#}");
+                let place = record["results"].as_array().unwrap().iter().find(|row| row["kind"] == "place");
+                assert!(
+                    place.is_some_and(|row| row["type"] == "work" || row["type"] == "sleep"),
+                    "{build:?}: {place:?}"
+                );
             }
         }
     }
