@@ -2,7 +2,7 @@
 
 use super::complete;
 use crate::commands::{
-    baseline, compare, doctor, history, ladder, machines, manual, report, schema, screen, survey, top,
+    baseline, compare, doctor, hang, history, ladder, machines, manual, report, schema, screen, survey, top,
 };
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use harness::{Example, Outcome, SharedFlags};
@@ -151,6 +151,18 @@ pub const OTHERS: &[Other] = &[
         ],
         below: &[],
         run: |matches, shared, _| top::run(&top::Flags::from_arg_matches(matches)?, shared),
+    },
+    Other {
+        name: "hang",
+        flags: hang::Flags::augment_args,
+        takes: &["format", "output", "quiet"],
+        examples: &[
+            ("contend hang 1234", "Explain why process 1234 stands still"),
+            ("contend hang 1234 1240", "Explain two processes that may wait for each other"),
+            ("contend hang 1234 --format json --output hang.json", "Save the explanation with its evidence"),
+        ],
+        below: &[],
+        run: |matches, shared, _| hang::run(&hang::Flags::from_arg_matches(matches)?, shared),
     },
     Other {
         name: "doctor",

@@ -5,6 +5,7 @@ pub mod baseline;
 pub mod compare;
 pub mod doctor;
 pub mod external;
+pub mod hang;
 pub mod history;
 pub mod ladder;
 pub mod machines;

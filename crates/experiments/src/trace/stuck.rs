@@ -131,7 +131,7 @@ fn step(slot: u32, names: &mut Names, one: &Blocked, wanted: &Wanted) -> Step {
         takes: name.unwrap_or_else(|| format!("{} at {:#x}", wanted.kind.name(), wanted.address)),
         taken_site: one.frames.site().map(|site| site.label.clone()).unwrap_or_else(|| "an unknown place".into()),
         holds: match wanted.owner {
-            Owner::Thread(thread) => format!("thread {thread}"),
+            Owner::Thread(thread) | Owner::Gone(thread) => format!("thread {thread}"),
             Owner::Readers => "a reader".into(),
             Owner::Unknown => "unknown".into(),
         },

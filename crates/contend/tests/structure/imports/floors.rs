@@ -22,6 +22,7 @@ pub const CRATES: Floors = Floors {
         &["screen"],
         &["experiments"],
         &["launch"],
+        &["hang"],
         &["loops", "report", "archive", "lockstep", "blame", "manycore"],
         &["locks"],
         &["harness"],

@@ -1,0 +1,251 @@
+//! One thread: its call path, and what it waits for.
+
+use super::Known;
+use super::call::{Call, State};
+use super::channels::Channels;
+use super::{process, signal, sources};
+use crate::snapshot::{Frame, Lock, Owner, Thread, Wait};
+use blame::frames::{Frames, Kind, function_of};
+use blame::memory::read;
+use blame::names::Names;
+use blame::python::{self, Python};
+use blame::stacks::{Stack, Stacks};
+use blame::stuck::{self, Alive};
+use std::collections::HashMap;
+
+/// The kind of CPython's lock of the interpreter.
+pub const INTERPRETER: &str = "interpreter";
+/// Bytes of a stack that are read.
+const STACK: usize = 64 << 10;
+
+/// A thread that is looked at.
+pub struct View<'a> {
+    pub pid: u32,
+    pub tid: u32,
+    pub letter: char,
+    pub channels: &'a Channels,
+    pub alive: &'a Alive,
+}
+
+/// A thread, with the data by which owners of locks are guessed.
+pub struct Looked {
+    pub thread: Thread,
+    pub frames: Frames,
+    pub stack: Vec<u8>,
+    /// Where the innermost functions of the program's own begin, the waiting one first.
+    pub is_parking: bool,
+    pub futex: u64,
+}
+
+impl View<'_> {
+    pub fn look(&self, state: State, names: &mut Names, known: Option<&mut Known>) -> Looked {
+        let name = blame::sampling::name_of(self.pid, self.tid).unwrap_or_default();
+        let name = terminal::escaped(&name).into_owned();
+        let mut thread = Thread { tid: self.tid, name, state: self.letter, ..Thread::default() };
+        let looked = |thread: Thread| Looked {
+            thread,
+            frames: Frames::default(),
+            stack: Vec::new(),
+            is_parking: false,
+            futex: 0,
+        };
+        let call = match state {
+            State::Running => return looked(thread),
+            State::Hidden => {
+                thread.wait = if self.letter == 'R' { Wait::Nothing } else { Wait::Hidden };
+                return looked(thread);
+            }
+            State::Blocked(call) => call,
+        };
+        let Some(known) = known else {
+            thread.wait = call.wait(self.pid, self.tid, self.letter, self.channels).unwrap_or(Wait::Hidden);
+            return looked(thread);
+        };
+        let stack = self.stack(call.pointer, call.instruction);
+        let python = known.python.as_mut();
+        let path = self.path(&stack, names, &mut known.stacks, python);
+        thread.frames = path.handler;
+        thread.interrupted = path.interrupted;
+        let has_python = known.python.is_some();
+        thread.wait = call
+            .wait(self.pid, self.tid, self.letter, self.channels)
+            .unwrap_or_else(|| self.futex(&call, &path.frames, has_python, names));
+        let is_parking = path.frames.is_in_parking_lot();
+        Looked { thread, frames: path.frames, stack: stack.bytes, is_parking, futex: call.arguments[0] }
+    }
+
+    fn stack(&self, pointer: u64, instruction: u64) -> Stack {
+        Stack { instruction, pointer, frame: 0, link: 0, bytes: self.bytes(pointer) }
+    }
+
+    fn bytes(&self, pointer: u64) -> Vec<u8> {
+        let mut bytes = vec![0; STACK];
+        let length = read(self.pid, pointer, &mut bytes);
+        bytes.truncate(length);
+        bytes
+    }
+
+    fn path(&self, stack: &Stack, names: &mut Names, stacks: &mut Stacks, python: Option<&mut Python>) -> Path {
+        let mut addresses = stacks.frames(stack);
+        let interrupted = signal::interrupted(self.pid, stack, &addresses, |pointer| self.bytes(pointer));
+        if let Some(interrupted) = &interrupted {
+            addresses.truncate(interrupted.depth);
+        }
+        let below = interrupted.map(|interrupted| {
+            let addresses = stacks.frames(&interrupted.stack);
+            self.named(&addresses, stacks, names, &[], None).1
+        });
+        let (functions, python) = match python {
+            Some(python) => (python.frames(self.tid), Some(&*python)),
+            None => (Vec::new(), None),
+        };
+        let (frames, handler) = self.named(&addresses, stacks, names, &functions, python);
+        Path { frames, handler, interrupted: below.unwrap_or_default() }
+    }
+
+    fn named(
+        &self,
+        addresses: &[u64],
+        stacks: &Stacks,
+        names: &mut Names,
+        functions: &[u64],
+        python: Option<&Python>,
+    ) -> (Frames, Vec<Frame>) {
+        let called = stacks.called(addresses);
+        let all: Vec<u64> = addresses.iter().chain(functions).copied().collect();
+        let frames = Frames::of(names, self.pid, &all, &called, |number| python.and_then(|python| python.site(number)));
+        // By the begin of each function: the one that its call names, and where it is.
+        let mut calls: HashMap<u64, (u64, u64)> = HashMap::new();
+        for (address, target) in addresses.iter().zip(&called).skip(1) {
+            calls.entry(names.function(self.pid, *address).unwrap_or(0)).or_insert((*target, *address));
+        }
+        let innermost = frames.frames.iter().position(is_own);
+        let acquired = innermost.and_then(|place| calls.get(&frames.frames[place].begin)).map(|(target, _)| *target);
+        let mut sources: HashMap<String, Option<String>> = HashMap::new();
+        let frame = |(place, frame): (usize, &blame::frames::Frame)| {
+            let call = calls.get(&frame.begin).filter(|_| frame.begin != 0);
+            let acquired = acquired.filter(|target| *target != 0 && Some(place) >= innermost);
+            let acquires = call.zip(acquired);
+            let source = frame.site.source.clone();
+            let is_python = frame.begin == 0 && source.as_deref().is_some_and(|source| source.contains(".py:"));
+            let (within, acquires_here) = match source.as_deref().filter(|_| is_python && is_own(frame)) {
+                Some(source) => self.statements(source, &mut sources),
+                None => Default::default(),
+            };
+            Frame {
+                function: function_of(&frame.site).map(|function| terminal::escaped(function).into_owned()),
+                source,
+                is_own: is_own(frame),
+                calls_by_pointer: call.is_some_and(|(target, _)| *target == 0),
+                acquires_elsewhere: acquires
+                    .and_then(|((_, at), target)| self.has_other_call(frame.begin, *at, target)),
+                within,
+                acquires: acquires_here,
+            }
+        };
+        let named = frames.frames.iter().enumerate().map(frame).collect();
+        (frames, named)
+    }
+
+    fn statements(&self, source: &str, known: &mut HashMap<String, Option<String>>) -> (Vec<String>, Option<String>) {
+        let Some((file, line)) = source.rsplit_once(':') else { return Default::default() };
+        let text = known.entry(file.to_owned()).or_insert_with(|| sources::text(self.pid, file));
+        let line = line.parse().ok();
+        text.as_deref().zip(line).map(|(text, line)| sources::statements(text, line)).unwrap_or_default()
+    }
+
+    /// Returns whether a function that begins at `begin` calls `target` before the call that returns to `at`: a function
+    /// acquires a lock before it calls another one below it.
+    fn has_other_call(&self, begin: u64, at: u64, target: u64) -> Option<bool> {
+        const CALL: u8 = 0xe8;
+        const LENGTH: usize = 5;
+        const LARGEST: u64 = 64 << 10;
+        if !cfg!(target_arch = "x86_64") {
+            return None;
+        }
+        let length = at.checked_sub(begin).filter(|length| *length <= LARGEST)?;
+        let mut code = vec![0; length as usize];
+        (read(self.pid, begin, &mut code) == code.len()).then_some(())?;
+        let calls = |(place, bytes): (usize, &[u8])| {
+            let offset = i32::from_le_bytes([bytes[1], bytes[2], bytes[3], bytes[4]]);
+            let next = begin + (place + LENGTH) as u64;
+            bytes[0] == CALL && next != at && next.wrapping_add_signed(offset.into()) == target
+        };
+        Some(code.windows(LENGTH).enumerate().any(calls))
+    }
+
+    fn futex(&self, call: &Call, frames: &Frames, has_python: bool, names: &mut Names) -> Wait {
+        let (word, is_timed) = (call.arguments[0], call.arguments[3] != 0);
+        let is_shared = call.arguments[1] & libc::FUTEX_PRIVATE_FLAG as u64 == 0;
+        let variable = names.variable(self.pid, word);
+        if has_python && frames.frames.iter().any(|frame| function_of(&frame.site) == Some("take_gil")) {
+            let kind = INTERPRETER.to_owned();
+            return Wait::Lock(Lock { address: word, name: None, kind, owner: Owner::Unknown, is_timed: false, is_shared });
+        }
+        let wanted = stuck::wanted(self.pid, call.short(), frames.kind, self.alive);
+        let sites = || frames.frames.iter().map(|frame| &frame.site);
+        let is_semaphore = wanted.is_none_or(|wanted| wanted.kind == Kind::Semaphore);
+        let event = |kind: &str| Wait::Event {
+            object: variable.clone().unwrap_or_else(|| kind.to_owned()),
+            address: word,
+            is_timed,
+            is_shared,
+        };
+        match (frames.kind, wanted) {
+            (_, Some(wanted)) if !(has_python && is_semaphore) => {
+                let name = names.variable(self.pid, wanted.address);
+                let name = name.or_else(|| frames.library_call().map(|function| format!("the lock in {function}")));
+                let owner = match wanted.owner {
+                    stuck::Owner::Thread(thread) => Owner::Thread { process: self.pid, thread },
+                    stuck::Owner::Gone(thread) if is_shared => elsewhere(thread),
+                    stuck::Owner::Gone(thread) => Owner::Gone { thread },
+                    stuck::Owner::Readers => Owner::Readers,
+                    stuck::Owner::Unknown => Owner::Unknown,
+                };
+                let kind = wanted.kind.name().to_owned();
+                Wait::Lock(Lock { address: wanted.address, name, kind, owner, is_timed: wanted.is_timed, is_shared })
+            }
+            (Some(Kind::Semaphore), _) if has_python && !python::waits_for_work(sites()) => Wait::Lock(Lock {
+                address: word,
+                name: None,
+                kind: "Python lock".into(),
+                owner: Owner::Unknown,
+                is_timed,
+                is_shared: false,
+            }),
+            (Some(Kind::Join), _) => self.join(call, is_timed, event("join")),
+            // Without a name: the kernel clears the number of an ended thread as in a word that processes share.
+            (None, None) if is_shared => self.join(call, is_timed, event("futex")),
+            (Some(Kind::Semaphore), _) if has_python => {
+                Wait::Event { object: "lock".into(), address: word, is_timed, is_shared: false }
+            }
+            (kind, _) => event(kind.map_or("futex", Kind::name)),
+        }
+    }
+
+    fn join(&self, call: &Call, is_timed: bool, otherwise: Wait) -> Wait {
+        match self.alive.get(&(call.arguments[2] as u32)) {
+            Some(thread) if !is_timed => Wait::Join { thread: *thread },
+            _ => otherwise,
+        }
+    }
+}
+
+/// Returns the owner of a lock in memory that processes share.
+fn elsewhere(thread: u32) -> Owner {
+    let is_there = std::path::Path::new(&format!("/proc/{thread}")).exists();
+    if is_there { Owner::Thread { process: process::process_of(thread), thread } } else { Owner::Gone { thread } }
+}
+
+/// The call path of a thread: with names, as the rules read it, and the part that a signal interrupted.
+struct Path {
+    frames: Frames,
+    handler: Vec<Frame>,
+    interrupted: Vec<Frame>,
+}
+
+/// Returns whether a function is the program's own: none of a library, and none that the linker or the compiler adds.
+fn is_own(frame: &blame::frames::Frame) -> bool {
+    let is_first = || matches!(function_of(&frame.site), Some("_start" | "__libc_start_main"));
+    !frame.is_runtime && !frame.is_of_library && function_of(&frame.site).is_some() && !is_first()
+}
