@@ -108,7 +108,10 @@ pub enum Wait {
     Lock(Lock),
     /// A condition, a futex, a barrier: something that another thread signals.
     Event {
+        /// `cond`, `park`, `eventfd` and so on.
         object: String,
+        /// The variable, if it is one.
+        name: Option<String>,
         address: u64,
         is_timed: bool,
         /// Whether other processes may have the memory, and signal it.
@@ -215,7 +218,11 @@ impl Thread {
     /// Returns the function that the program called, and that waits: the last one before [`Self::place`].
     pub fn called(&self) -> Option<&str> {
         let place = self.frames.iter().position(|frame| frame.is_own)?;
-        self.frames.get(place.checked_sub(1)?)?.function.as_deref()
+        let is_python = |frame: &Frame| frame.source.as_deref().is_some_and(|source| source.contains(".py:"));
+        let called = self.frames.get(place.checked_sub(1)?)?;
+        // Python calls the functions of its interpreter.
+        let is_interpreter = is_python(&self.frames[place]) && !is_python(called);
+        called.function.as_deref().filter(|_| !is_interpreter)
     }
 
     /// Returns the first function of the program's own, which the thread began with.

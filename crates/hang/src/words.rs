@@ -119,6 +119,9 @@ fn target(member: &Member, next: &Member, members: &[Member]) -> String {
             format!("{}, which {next} {holds}", lock_name(lock))
         }
         Wait::Join { .. } => format!("the end of {next}"),
+        Wait::Child { .. } => format!("the end of its child, {next}"),
+        Wait::Peer { channel, writes, .. } => format!("{} {next}", data(*channel, *writes)),
+        Wait::FileLock { path, .. } => format!("the lock of {path}, which {next} holds"),
         wait => format!("{}: {next}", object(wait)),
     }
 }
@@ -136,7 +139,7 @@ fn self_deadlock(member: &Member, again: &Again, waiters: usize) -> String {
             format!(": {handler} interrupted {code}")
         }
         Again::Caller { place: caller } => {
-            format!(": its caller {} acquires a lock by the same function", place(caller))
+            format!(": its caller {} acquires a lock by the same function in another call", place(caller))
         }
         Again::Kept => {
             let function = member.place.as_ref().map_or("a function", |place| &place.function);
@@ -280,17 +283,26 @@ fn object(wait: &Wait) -> String {
             Owner::Readers => format!("{}, held by readers", lock_name(lock)),
             Owner::Unknown => format!("{}, whose owner is not known", lock_name(lock)),
         },
-        Wait::Event { object, is_timed, .. } => {
-            let name = match &**object {
+        Wait::Event { object, name, is_timed, .. } => {
+            let named = match (&**object, name) {
+                ("cond", Some(name)) => format!("the condition variable {name}"),
+                ("sem", Some(name)) => format!("the semaphore {name}"),
+                ("barrier", Some(name)) => format!("the barrier {name}"),
+                (_, Some(name)) => format!("a change of {name}"),
+                _ => String::new(),
+            };
+            let kind = match &**object {
                 "cond" => "a condition variable".into(),
                 "park" => "another thread to wake it".into(),
                 "channel" => "a message, or room for one".into(),
                 "barrier" => "other threads at a barrier".into(),
-                "futex" | "lock" => "a signal of another thread".into(),
+                "futex" | "lock" => "another thread to wake it".into(),
                 "sem" => "a semaphore".into(),
+                "eventfd" => "another thread to wake it".into(),
                 name => name.to_owned(),
             };
-            if *is_timed { format!("{name}, up to a time") } else { name }
+            let what = if named.is_empty() { kind } else { named };
+            if *is_timed { format!("{what}, up to a time") } else { what }
         }
         Wait::Join { thread } => format!("the end of thread {thread}"),
         Wait::Child { pids } => match &pids[..] {

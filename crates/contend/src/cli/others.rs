@@ -2,7 +2,7 @@
 
 use super::complete;
 use crate::commands::{
-    baseline, compare, doctor, hang, history, ladder, machines, manual, report, schema, screen, survey, top,
+    baseline, compare, doctor, hang, history, ladder, machines, manual, report, schema, screen, survey, test, top,
 };
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use harness::{Example, Outcome, SharedFlags};
@@ -163,6 +163,17 @@ pub const OTHERS: &[Other] = &[
         ],
         below: &[],
         run: |matches, shared, _| hang::run(&hang::Flags::from_arg_matches(matches)?, shared),
+    },
+    Other {
+        name: "test",
+        flags: test::Flags::augment_args,
+        takes: &["output"],
+        examples: &[
+            ("contend test -- pytest -x", "Run a test suite; if it stands still for a minute, explain why"),
+            ("contend test --deadline 20s --output hang.xml -- cargo test", "Write the result for JUnit's readers as well"),
+        ],
+        below: &[],
+        run: |matches, shared, _| test::run(&test::Flags::from_arg_matches(matches)?, shared),
     },
     Other {
         name: "doctor",

@@ -21,4 +21,5 @@ pub mod screen;
 mod shown;
 pub mod survey;
 mod survey_record;
+pub mod test;
 pub mod top;

@@ -25,12 +25,20 @@ pub fn show(record: &TraceRecord<'_>, page: &Page) -> String {
     let of = |kind: RowKind| rows.iter().filter(move |row| row.kind == kind);
     let excluding: Vec<&Row> = of(RowKind::Lock).filter(|row| row.excludes()).collect();
     let signals: Vec<&Row> = of(RowKind::Lock).filter(|row| !row.excludes()).collect();
-    let mut text = heading(record);
+    let mut text = String::new();
+    // A hang is no slow lock: nothing is gained by a shorter section.
+    if let Some(found) = &record.parameters.hang {
+        text.push_str(&format!("{}\n", hang::words::sentence(found)));
+        hang::words::lines(found).iter().for_each(|line| text.push_str(&format!("  {line}\n")));
+    }
+    text.push_str(&heading(record));
     if let Some(one) = record.parameters.part {
         text.push_str(&part(one, record.parameters.elapsed_s, rows, page));
     }
     let is_diagnosed = words::program(rows).is_some();
-    if is_diagnosed {
+    if is_diagnosed && record.parameters.hang.is_some() {
+        words::program(rows).iter().for_each(|whole| text.push_str(&said(&words::budget(whole), page)));
+    } else if is_diagnosed {
         text.push_str(&diagnosis(record, page));
     } else {
         words::summary(rows).iter().for_each(|sentence| text.push_str(&said(sentence, page)));

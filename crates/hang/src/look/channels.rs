@@ -76,7 +76,7 @@ impl Channels {
             Some(_) => return Wait::Outside { call: call.to_owned(), is_timed },
             None => {}
         }
-        Wait::Event { object: "eventfd".into(), address: 0, is_timed, is_shared: false }
+        Wait::Event { object: "eventfd".into(), name: None, address: 0, is_timed, is_shared: false }
     }
 
     fn file(&self, pid: u32, descriptor: u32) -> File {

@@ -53,6 +53,10 @@ pub fn command(pid: u32) -> String {
     if words.is_empty() {
         words = read(format!("/proc/{pid}/comm")).unwrap_or_default();
     }
+    // The directory of the program says little, and takes the room of its arguments.
+    let first = words.iter().position(|byte| *byte == b' ').unwrap_or(words.len());
+    let name = words[..first].iter().rposition(|byte| *byte == b'/').map_or(0, |place| place + 1);
+    words.drain(..name);
     terminal::shortened(terminal::escaped(String::from_utf8_lossy(&words).trim()).as_ref(), 48)
 }
 

@@ -15,6 +15,9 @@ use std::collections::HashMap;
 
 /// The kind of CPython's lock of the interpreter.
 pub const INTERPRETER: &str = "interpreter";
+/// A call with its target's distance, in bytes.
+const CALL: u8 = 0xe8;
+const CALL_LENGTH: usize = 5;
 /// Bytes of a stack that are read.
 const STACK: usize = 64 << 10;
 
@@ -69,7 +72,7 @@ impl View<'_> {
         let has_python = known.python.is_some();
         thread.wait = call
             .wait(self.pid, self.tid, self.letter, self.channels)
-            .unwrap_or_else(|| self.futex(&call, &path.frames, has_python, names));
+            .unwrap_or_else(|| self.futex(&call, &path.frames, (has_python, &known.map), names));
         let is_parking = path.frames.is_in_parking_lot();
         Looked { thread, frames: path.frames, stack: stack.bytes, is_parking, futex: call.arguments[0] }
     }
@@ -119,26 +122,29 @@ impl View<'_> {
         for (address, target) in addresses.iter().zip(&called).skip(1) {
             calls.entry(names.function(self.pid, *address).unwrap_or(0)).or_insert((*target, *address));
         }
-        let innermost = frames.frames.iter().position(is_own);
-        let acquired = innermost.and_then(|place| calls.get(&frames.frames[place].begin)).map(|(target, _)| *target);
+        let owns: Vec<bool> =
+            frames.frames.iter().map(|frame| is_own(frame) && !self.is_extension(frame, names, python)).collect();
+        let innermost = owns.iter().position(|is_own| *is_own);
+        let acquired = innermost.and_then(|place| calls.get(&frames.frames[place].begin));
+        let acquired = acquired.and_then(|(_, at)| self.target(*at));
         let mut sources: HashMap<String, Option<String>> = HashMap::new();
         let frame = |(place, frame): (usize, &blame::frames::Frame)| {
             let call = calls.get(&frame.begin).filter(|_| frame.begin != 0);
-            let acquired = acquired.filter(|target| *target != 0 && Some(place) >= innermost);
+            let acquired = acquired.filter(|_| Some(place) >= innermost);
             let acquires = call.zip(acquired);
             let source = frame.site.source.clone();
             let is_python = frame.begin == 0 && source.as_deref().is_some_and(|source| source.contains(".py:"));
-            let (within, acquires_here) = match source.as_deref().filter(|_| is_python && is_own(frame)) {
+            let (within, acquires_here) = match source.as_deref().filter(|_| is_python && owns[place]) {
                 Some(source) => self.statements(source, &mut sources),
                 None => Default::default(),
             };
             Frame {
-                function: function_of(&frame.site).map(|function| terminal::escaped(function).into_owned()),
+                function: name_of(frame),
                 source,
-                is_own: is_own(frame),
+                is_own: owns[place],
                 calls_by_pointer: call.is_some_and(|(target, _)| *target == 0),
                 acquires_elsewhere: acquires
-                    .and_then(|((_, at), target)| self.has_other_call(frame.begin, *at, target)),
+                    .and_then(|((_, at), target)| self.has_other_call(frame.begin, *at, target, names)),
                 within,
                 acquires: acquires_here,
             }
@@ -154,29 +160,49 @@ impl View<'_> {
         text.as_deref().zip(line).map(|(text, line)| sources::statements(text, line)).unwrap_or_default()
     }
 
-    /// Returns whether a function that begins at `begin` calls `target` before the call that returns to `at`: a function
-    /// acquires a lock before it calls another one below it.
-    fn has_other_call(&self, begin: u64, at: u64, target: u64) -> Option<bool> {
-        const CALL: u8 = 0xe8;
-        const LENGTH: usize = 5;
-        const LARGEST: u64 = 64 << 10;
+    /// Returns whether a function is in a module that the interpreter loaded from its own library.
+    fn is_extension(&self, frame: &blame::frames::Frame, names: &mut Names, python: Option<&Python>) -> bool {
+        python.is_some()
+            && frame.begin != 0
+            && names.in_file(self.pid, frame.begin + 1).is_some_and(|(path, _)| {
+                let path = path.to_string_lossy();
+                ["/lib-dynload/", "/libffi", "/site-packages/", "/dist-packages/"].iter().any(|part| path.contains(part))
+            })
+    }
+
+    /// Returns the target of the call that returns to an address, as its instruction has it: a stub of the linker is one.
+    fn target(&self, back: u64) -> Option<u64> {
+        let mut code = [0; CALL_LENGTH];
+        let is_read = read(self.pid, back.checked_sub(CALL_LENGTH as u64)?, &mut code) == code.len();
+        (is_read && code[0] == CALL).then(|| {
+            back.wrapping_add_signed(i32::from_le_bytes([code[1], code[2], code[3], code[4]]).into())
+        })
+    }
+
+    /// Returns whether the function that begins at `begin` has a call of `target` other than the one that returns to `at`.
+    fn has_other_call(&self, begin: u64, at: u64, target: u64, names: &mut Names) -> Option<bool> {
+        /// Bytes of a function's code that are read: those of a path that is rarely taken are at its end.
+        const LARGEST: usize = 16 << 10;
         if !cfg!(target_arch = "x86_64") {
             return None;
         }
-        let length = at.checked_sub(begin).filter(|length| *length <= LARGEST)?;
-        let mut code = vec![0; length as usize];
-        (read(self.pid, begin, &mut code) == code.len()).then_some(())?;
-        let calls = |(place, bytes): (usize, &[u8])| {
+        let mut code = vec![0; LARGEST];
+        let length = read(self.pid, begin, &mut code);
+        let is_within = begin < at && at <= begin + length as u64;
+        let back_to = |(place, bytes): (usize, &[u8])| {
             let offset = i32::from_le_bytes([bytes[1], bytes[2], bytes[3], bytes[4]]);
-            let next = begin + (place + LENGTH) as u64;
-            bytes[0] == CALL && next != at && next.wrapping_add_signed(offset.into()) == target
+            let next = begin + (place + CALL_LENGTH) as u64;
+            (bytes[0] == CALL && next != at && next.wrapping_add_signed(offset.into()) == target).then_some(next)
         };
-        Some(code.windows(LENGTH).enumerate().any(calls))
+        let mut found = code[..length].windows(CALL_LENGTH).enumerate().filter_map(back_to);
+        is_within.then(|| found.any(|next| names.function(self.pid, next) == Some(begin)))
     }
 
-    fn futex(&self, call: &Call, frames: &Frames, has_python: bool, names: &mut Names) -> Wait {
+    fn futex(&self, call: &Call, frames: &Frames, (has_python, map): (bool, &[u8]), names: &mut Names) -> Wait {
         let (word, is_timed) = (call.arguments[0], call.arguments[3] != 0);
-        let is_shared = call.arguments[1] & libc::FUTEX_PRIVATE_FLAG as u64 == 0;
+        // Some libraries ask the kernel for a word that processes share where none is.
+        let may_be_shared = call.arguments[1] & libc::FUTEX_PRIVATE_FLAG as u64 == 0;
+        let is_shared = may_be_shared && is_in_shared_memory(map, word);
         let variable = names.variable(self.pid, word);
         if has_python && frames.frames.iter().any(|frame| function_of(&frame.site) == Some("take_gil")) {
             let kind = INTERPRETER.to_owned();
@@ -186,7 +212,9 @@ impl View<'_> {
         let sites = || frames.frames.iter().map(|frame| &frame.site);
         let is_semaphore = wanted.is_none_or(|wanted| wanted.kind == Kind::Semaphore);
         let event = |kind: &str| Wait::Event {
-            object: variable.clone().unwrap_or_else(|| kind.to_owned()),
+            // The word is a member of the object that the program knows.
+            name: variable.as_deref().and_then(|name| name.split("+0x").next()).map(str::to_owned),
+            object: kind.to_owned(),
             address: word,
             is_timed,
             is_shared,
@@ -215,9 +243,9 @@ impl View<'_> {
             }),
             (Some(Kind::Join), _) => self.join(call, is_timed, event("join")),
             // Without a name: the kernel clears the number of an ended thread as in a word that processes share.
-            (None, None) if is_shared => self.join(call, is_timed, event("futex")),
+            (None, None) if may_be_shared => self.join(call, is_timed, event("futex")),
             (Some(Kind::Semaphore), _) if has_python => {
-                Wait::Event { object: "lock".into(), address: word, is_timed, is_shared: false }
+                Wait::Event { object: "lock".into(), name: None, address: word, is_timed, is_shared: false }
             }
             (kind, _) => event(kind.map_or("futex", Kind::name)),
         }
@@ -231,10 +259,29 @@ impl View<'_> {
     }
 }
 
+/// Returns the name of a function: of the C library's as a program calls it.
+fn name_of(frame: &blame::frames::Frame) -> Option<String> {
+    let function = function_of(&frame.site)?;
+    let name = if frame.is_in_c_library { blame::frames::plain(function) } else { function };
+    Some(terminal::escaped(name).into_owned())
+}
+
 /// Returns the owner of a lock in memory that processes share.
 fn elsewhere(thread: u32) -> Owner {
     let is_there = std::path::Path::new(&format!("/proc/{thread}")).exists();
     if is_there { Owner::Thread { process: process::process_of(thread), thread } } else { Owner::Gone { thread } }
+}
+
+/// Returns whether other processes may have the memory at an address, by the memory map.
+fn is_in_shared_memory(map: &[u8], address: u64) -> bool {
+    let map = String::from_utf8_lossy(map);
+    let hex = |text: &str| u64::from_str_radix(text, 16).ok();
+    map.lines().any(|line| {
+        let mut fields = line.split_ascii_whitespace();
+        let range = fields.next().and_then(|range| range.split_once('-')).and_then(|(from, to)| Some(hex(from)?..hex(to)?));
+        let is_there = range.is_some_and(|range| range.contains(&address));
+        is_there && fields.next().is_some_and(|rights| rights.ends_with('s'))
+    })
 }
 
 /// The call path of a thread: with names, as the rules read it, and the part that a signal interrupted.

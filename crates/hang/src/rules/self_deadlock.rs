@@ -56,7 +56,7 @@ fn again(thread: &Thread) -> Again {
         };
     }
     let own = || thread.frames.iter().filter(|frame| frame.is_own);
-    let caller = own().find(|frame| frame.acquires_elsewhere == Some(true)).and_then(Place::of);
+    let caller = own().skip(1).find(|frame| frame.acquires_elsewhere == Some(true)).and_then(Place::of);
     match caller {
         Some(place) => Again::Caller { place },
         // The first function that a thread runs can be called by the language's own; it has no code to look at.

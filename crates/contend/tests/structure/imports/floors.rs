@@ -48,7 +48,7 @@ pub const MODULES: &[Floors] = &[
             &["compare"],
             &["outliers", "baseline"],
             &["shown", "picture"],
-            &["reading", "external"],
+            &["reading", "external", "hang"],
             &["archived", "parameters", "survey_record"],
         ],
     },

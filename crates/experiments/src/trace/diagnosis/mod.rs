@@ -74,6 +74,16 @@ pub struct Diagnosis {
     pub sparse_samples: Option<SparseSamples>,
 }
 
+impl Diagnosis {
+    /// Gives way to a hang: what would make a lock faster helps no thread that waits for ever.
+    pub fn note_hang(&mut self, hang: Option<&hang::Explanation>) {
+        if let Some(hang) = hang {
+            self.findings.clear();
+            self.reason = Some(hang::words::sentence(hang));
+        }
+    }
+}
+
 /// A cause, and what helps.
 struct Cause {
     object: String,
