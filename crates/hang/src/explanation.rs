@@ -161,6 +161,12 @@ impl Finding {
 }
 
 impl Explanation {
+    /// Returns whether it shows a thread, or one that waits for the same lock.
+    pub fn has_thread(&self, thread: u32) -> bool {
+        let is_in = self.finding.threads().iter().any(|(_, tid)| *tid == thread);
+        is_in || self.others.iter().any(|member| member.thread == thread)
+    }
+
     /// Returns whether it is a hang.
     pub fn is_hang(&self) -> bool {
         matches!(self.class, Class::Deadlock | Class::Hang)

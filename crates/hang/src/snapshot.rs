@@ -194,6 +194,8 @@ pub enum Reason {
     With,
     /// It runs the initialiser that the others wait for.
     Initialiser,
+    /// Its signal handler interrupted a function that takes the lock, and no other thread can have it.
+    Handler,
 }
 
 impl Snapshot {

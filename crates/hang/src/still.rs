@@ -48,6 +48,11 @@ impl Still {
         (is_due && !std::mem::replace(is_reported, is_due || *is_reported)).then(|| found.clone())
     }
 
+    /// Makes the next look due as early as it can tell a hang.
+    pub fn hurry(&mut self) {
+        self.next = self.last.map_or(self.next, |last| self.next.min(last + APART));
+    }
+
     fn look_now(&mut self, pids: &[u32], now: Instant) {
         let is_apart = self.last.is_some_and(|last| now - last >= APART);
         let found = explain(&self.looker.look(pids));

@@ -411,6 +411,10 @@ fn inferences(members: &[&Member]) -> Vec<String> {
                 "Owner inferred: the only thread that is blocked outside of the interpreter has its lock."
             }
             Reason::With => "Owner inferred: its source line is within a `with` statement of that name.",
+            Reason::Handler => {
+                "Owner inferred: the handler interrupted a function with a lock of the same library, and no other thread \
+                 can have it."
+            }
             Reason::Initialiser => "Owner inferred: it runs the initialiser that the others wait for.",
         };
         if !reasons.contains(&text) {

@@ -48,7 +48,7 @@ pub fn show(record: &TraceRecord<'_>, page: &Page) -> String {
     if !has_all {
         for kind in ENDINGS {
             of(kind)
-                .filter(|row| words::is_brief(row))
+                .filter(|row| words::is_brief(row) && !is_explained(record, row))
                 .filter_map(words::ending)
                 .for_each(|sentence| text.push_str(&said(&sentence, page)));
         }
@@ -83,6 +83,16 @@ pub fn show(record: &TraceRecord<'_>, page: &Page) -> String {
         text.push_str(&block(lock, rows, page));
     }
     text
+}
+
+/// Returns whether the explanation of a hang says all that a row does: only notes of the library say where a lock was
+/// acquired.
+fn is_explained(record: &TraceRecord<'_>, row: &Row) -> bool {
+    let Some(hang) = &record.parameters.hang else { return false };
+    let says_more = row.kind == RowKind::Deadlock && row.steps.iter().any(|step| !step.held_site.is_empty());
+    matches!(row.kind, RowKind::Hang | RowKind::Deadlock)
+        && !says_more
+        && row.steps.iter().all(|step| hang.has_thread(step.thread))
 }
 
 /// Returns the budget of the time, the verdict whether locks are the problem, and the findings.

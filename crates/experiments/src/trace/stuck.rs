@@ -15,13 +15,15 @@ pub struct StuckThreads {
     still: Still,
     /// The hang at the end.
     pub found: Option<Explanation>,
+    /// The last one that was reported.
+    last: Option<Explanation>,
     pub rows: Vec<Row>,
 }
 
 impl StuckThreads {
     /// Creates one that reports other hangs than deadlocks after the deadline.
     pub fn new(deadline: Duration, allowance: &Allowance) -> Self {
-        Self { deadline, still: Still::within(allowance), found: None, rows: Vec::new() }
+        Self { deadline, still: Still::within(allowance), found: None, last: None, rows: Vec::new() }
     }
 
     /// Begins the next part of the trace.
@@ -34,7 +36,18 @@ impl StuckThreads {
     pub fn look(&mut self, pids: &[u32]) -> Option<Explanation> {
         let found = self.still.look(pids, self.deadline)?;
         self.rows.extend(row(&found));
+        self.last = Some(found.clone());
         Some(found)
+    }
+
+    /// Looks again as early as a hang can be told.
+    pub fn hurry(&mut self) {
+        self.still.hurry();
+    }
+
+    /// Returns whether the last report shows all threads of a row.
+    pub fn has_reported(&self, row: &Row) -> bool {
+        self.last.as_ref().is_some_and(|last| row.steps.iter().all(|step| last.has_thread(step.thread)))
     }
 
     /// Notes the hang in which the processes are now, if they are in one.

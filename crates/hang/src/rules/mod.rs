@@ -51,13 +51,21 @@ pub fn explain(snapshot: &Snapshot) -> Explanation {
         class: finding.class(),
         others: others.into_iter().take(MOST_OTHERS).map(|node| case.member(node)).collect(),
         threads: case.nodes.len(),
-        unseen: unseen(&case),
+        unseen: unseen(&case, &finding),
         apart_s: snapshot.apart_s,
         finding,
     }
 }
 
-fn unseen(case: &Case<'_>) -> Vec<Unseen> {
+fn unseen(case: &Case<'_>, finding: &Finding) -> Vec<Unseen> {
+    // A finding can infer an owner that the snapshot does not have.
+    let inferred = match finding {
+        Finding::SelfDeadlock { member, .. } => match &member.wait {
+            Wait::Lock(lock) => Some(lock.address),
+            _ => None,
+        },
+        _ => None,
+    };
     let mut unseen = Vec::new();
     for process in &case.snapshot.processes {
         let (pid, command) = (process.pid, process.command.clone());
@@ -72,7 +80,9 @@ fn unseen(case: &Case<'_>) -> Vec<Unseen> {
         }
     }
     let locks = case.hung().filter_map(|node| match &case.nodes[node].1.wait {
-        Wait::Lock(lock) if matches!(lock.owner, Owner::Unknown | Owner::Readers) => Some(lock),
+        Wait::Lock(lock) if matches!(lock.owner, Owner::Unknown | Owner::Readers) && inferred != Some(lock.address) => {
+            Some(lock)
+        }
         _ => None,
     });
     for lock in locks {

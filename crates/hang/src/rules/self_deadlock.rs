@@ -6,7 +6,7 @@
 
 use crate::case::Case;
 use crate::explanation::{Again, Finding, Place};
-use crate::snapshot::{Frame, Owner, Thread, Wait};
+use crate::snapshot::{Frame, Owner, Reason, Thread, Wait};
 
 pub fn find(case: &Case<'_>) -> Option<Finding> {
     (0..case.nodes.len()).find_map(|node| {
@@ -21,7 +21,11 @@ pub fn find(case: &Case<'_>) -> Option<Finding> {
         };
         (is_own && !thread.has_moved && !lock.is_timed).then(|| {
             let waiters = case.waiters(process.pid, lock.address).len() - 1;
-            Finding::SelfDeadlock { member: case.member(node), again: again(thread), waiters }
+            let mut member = case.member(node);
+            if let (Wait::Lock(own), Owner::Unknown) = (&mut member.wait, &lock.owner) {
+                own.owner = Owner::Likely { process: process.pid, thread: thread.tid, reason: Reason::Handler };
+            }
+            Finding::SelfDeadlock { member, again: again(thread), waiters }
         })
     })
 }

@@ -22,7 +22,7 @@ use super::labels;
 use super::parts::Parts;
 use super::plan::{Parameters, Plan, Snapshots, Verdict};
 use super::python_locks;
-use super::record::Row;
+use super::record::{Row, RowKind};
 use super::stuck::StuckThreads;
 use super::warnings::{
     CyclesCut, DamagedMemory, ExportCut, FoldedLocks, LateLockCalls, ManyLabels, NoLockCalls, NoSwitches,
@@ -250,6 +250,7 @@ impl Begun {
             without_locks_seen: 0,
             hangs: Hangs::default(),
             stuck: StuckThreads::new(plan.deadline, &allowance),
+            noted: None,
             other_users: OtherUsers::default(),
             apart: HashSet::new(),
             profile,
@@ -335,6 +336,8 @@ struct Watch<'a> {
     hangs: Hangs,
     /// The program's first process as it is seen from outside, which shows waits that the library does not note.
     stuck: StuckThreads,
+    /// Hangs by the notes of the library, and since when they wait for a look from outside.
+    noted: Option<(Instant, Vec<Row>)>,
     other_users: OtherUsers,
     /// The places of processes in other PID namespaces.
     apart: HashSet<u32>,
@@ -492,8 +495,7 @@ impl Watch<'_> {
         self.hangs.note_new(self.memory.region(), &self.time, self.plan.deadline);
         if !self.running.has_ended() {
             self.stuck.finish(&self.sampled);
-            let known = self.hangs.threads();
-            self.stuck.rows.retain(|row| row.steps.iter().any(|step| !known.contains(&step.thread)));
+            self.drop_noted_rows();
         }
         let patience = self.plan.patience(self.session);
         if self.running.has_ended() {
@@ -620,18 +622,32 @@ impl Watch<'_> {
     }
 
     fn look_for_hangs(&mut self, observer: &mut dyn Observer<Piece>) {
-        let found = self.hangs.note_new(self.memory.region(), &self.time, self.plan.deadline);
-        if !found.is_empty() {
-            let rows = of_hangs(self.memory.region(), &mut self.names, &found);
-            let _ = observer.piece(&Piece::Hang(rows));
+        /// The time in which a look from outside explains what the notes of the library show.
+        const PATIENCE: Duration = Duration::from_secs(2);
+        let new = self.hangs.note_new(self.memory.region(), &self.time, self.plan.deadline);
+        if !new.is_empty() {
+            let rows = of_hangs(self.memory.region(), &mut self.names, &new);
+            self.noted.get_or_insert_with(|| (Instant::now(), Vec::new())).1.extend(rows);
+            self.stuck.hurry();
         }
         // From outside: a wait for a condition may be one to get its mutex back, and not all waits are for locks.
-        let Some(found) = self.stuck.look(&self.sampled) else { return };
+        let found = self.stuck.look(&self.sampled);
+        let is_late = self.noted.as_ref().is_some_and(|(since, _)| since.elapsed() >= PATIENCE);
+        if let Some(found) = &found {
+            self.drop_noted_rows();
+            let _ = observer.piece(&Piece::StandsStill(Box::new(found.clone())));
+        }
+        if let Some((_, mut rows)) = self.noted.take_if(|_| found.is_some() || is_late) {
+            // Only the notes say where the locks of a deadlock were acquired.
+            rows.retain(|row| row.kind == RowKind::Deadlock || !self.stuck.has_reported(row));
+            let _ = observer.piece(&Piece::Hang(rows));
+        }
+    }
+
+    /// Drops the rows of deadlocks whose rows the notes of the library make better.
+    fn drop_noted_rows(&mut self) {
         let known = self.hangs.threads();
         self.stuck.rows.retain(|row| row.steps.iter().any(|step| !known.contains(&step.thread)));
-        if found.finding.threads().iter().any(|(_, thread)| !known.contains(thread)) {
-            let _ = observer.piece(&Piece::StandsStill(Box::new(found)));
-        }
     }
 
     fn tell_interval(&mut self, span: Duration, before: &mut Totals, observer: &mut dyn Observer<Piece>) {
