@@ -88,9 +88,7 @@ impl<'a> Case<'a> {
                 self.node(process.pid, *thread).map_or(Waker::Outside, |joined| Waker::Known(vec![joined]))
             }
             Wait::Child { pids } => threads_of(pids).map_or(Waker::Outside, Waker::Known),
-            Wait::FileLock { owner, .. } => {
-                threads_of(owner.as_slice()).map_or(Waker::Outside, Waker::Known)
-            }
+            Wait::FileLock { owner, .. } => threads_of(owner.as_slice()).map_or(Waker::Outside, Waker::Known),
             Wait::Peer { is_timed: true, .. } => Waker::Outside,
             Wait::Peer { peers, .. } if *peers == [process.pid] => {
                 Waker::Known((0..self.nodes.len()).filter(|other| self.is_other(node, *other)).collect())

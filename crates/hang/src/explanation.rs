@@ -78,9 +78,15 @@ pub struct Place {
 #[serde(rename_all = "snake_case")]
 pub enum Again {
     /// In a signal handler, which interrupted the function with the lock.
-    Handler { handler: Option<Place>, interrupted: Option<Place>, library_call: Option<String> },
+    Handler {
+        handler: Option<Place>,
+        interrupted: Option<Place>,
+        library_call: Option<String>,
+    },
     /// This caller acquires locks in the same way.
-    Caller { place: Place },
+    Caller {
+        place: Place,
+    },
     /// No caller on its stack does: it kept the lock when a function returned.
     Kept,
     Unknown,
@@ -104,29 +110,77 @@ pub enum Gone {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "code")]
 pub enum Finding {
-    Missing { process: u32 },
-    Refused { process: u32, command: String },
-    Zombie { process: u32, command: String, parent: u32, parent_command: String },
-    Stopped { process: u32, command: String, tracer: Option<(u32, String)> },
-    Frozen { process: u32, command: String },
+    Missing {
+        process: u32,
+    },
+    Refused {
+        process: u32,
+        command: String,
+    },
+    Zombie {
+        process: u32,
+        command: String,
+        parent: u32,
+        parent_command: String,
+    },
+    Stopped {
+        process: u32,
+        command: String,
+        tracer: Option<(u32, String)>,
+    },
+    Frozen {
+        process: u32,
+        command: String,
+    },
     /// Each waits for the next one, and the last for the first.
-    Cycle { members: Vec<Member> },
-    SelfDeadlock { member: Member, again: Again, waiters: usize },
-    OwnerGone { members: Vec<Member>, lock: Lock, owner: u32, gone: Gone },
+    Cycle {
+        members: Vec<Member>,
+    },
+    SelfDeadlock {
+        member: Member,
+        again: Again,
+        waiters: usize,
+    },
+    OwnerGone {
+        members: Vec<Member>,
+        lock: Lock,
+        owner: u32,
+        gone: Gone,
+    },
     /// All workers of a pool are in tasks that wait.
-    Pool { members: Vec<Member>, dispatcher: Place, task: Place },
+    Pool {
+        members: Vec<Member>,
+        dispatcher: Place,
+        task: Place,
+    },
     /// The owner does not run, and does not wait for any of the waiters; `is_elsewhere` if it is in no function in which
     /// they acquire the lock.
-    HeldLock { waiters: Vec<Member>, lock: Lock, owner: Member, is_elsewhere: bool },
+    HeldLock {
+        waiters: Vec<Member>,
+        lock: Lock,
+        owner: Member,
+        is_elsewhere: bool,
+    },
     /// A process at the other end stands still.
-    Peer { member: Member, peers: Vec<Member> },
+    Peer {
+        member: Member,
+        peers: Vec<Member>,
+    },
     /// No thread is left that could wake these.
-    NoWaker { members: Vec<Member> },
-    Disk { member: Member },
+    NoWaker {
+        members: Vec<Member>,
+    },
+    Disk {
+        member: Member,
+    },
     /// Threads that go on, or wait for what comes from outside.
-    Going { members: Vec<Member> },
+    Going {
+        members: Vec<Member>,
+    },
     /// The threads stand still, and what would wake them is not seen.
-    NotSeen { members: Vec<Member> },
+    NotSeen {
+        members: Vec<Member>,
+    },
 }
 
 impl Finding {
@@ -136,9 +190,11 @@ impl Finding {
             Self::Cycle { .. } | Self::SelfDeadlock { .. } | Self::Pool { .. } => Class::Deadlock,
             Self::OwnerGone { .. } | Self::HeldLock { .. } | Self::Peer { .. } | Self::NoWaker { .. } => Class::Hang,
             Self::Refused { .. } | Self::Missing { .. } | Self::NotSeen { .. } => Class::Unknown,
-            Self::Zombie { .. } | Self::Stopped { .. } | Self::Frozen { .. } | Self::Disk { .. } | Self::Going { .. } => {
-                Class::NotHung
-            }
+            Self::Zombie { .. }
+            | Self::Stopped { .. }
+            | Self::Frozen { .. }
+            | Self::Disk { .. }
+            | Self::Going { .. } => Class::NotHung,
         }
     }
 

@@ -118,24 +118,45 @@ pub enum Wait {
         is_shared: bool,
     },
     /// The end of a thread.
-    Join { thread: u32 },
+    Join {
+        thread: u32,
+    },
     /// The end of a child.
-    Child { pids: Vec<u32> },
+    Child {
+        pids: Vec<u32>,
+    },
     /// A point in time; of a sleep, its whole length, where it can be read.
-    Time { span_s: Option<f64> },
+    Time {
+        span_s: Option<f64>,
+    },
     /// Connections, at these addresses.
-    Requests { addresses: Vec<String> },
+    Requests {
+        addresses: Vec<String>,
+    },
     /// The keyboard.
     Terminal,
     /// Data of these processes, or room for it.
-    Peer { channel: Channel, writes: bool, is_timed: bool, peers: Vec<u32> },
+    Peer {
+        channel: Channel,
+        writes: bool,
+        is_timed: bool,
+        peers: Vec<u32>,
+    },
     /// A lock of a file.
-    FileLock { path: String, owner: Option<u32> },
+    FileLock {
+        path: String,
+        owner: Option<u32>,
+    },
     /// Storage; the state in which even a signal has to wait.
-    Disk { path: Option<String> },
+    Disk {
+        path: Option<String>,
+    },
     Signal,
     /// Something outside of the processes: a connection to another machine, a device, an event of the kernel.
-    Outside { call: String, is_timed: bool },
+    Outside {
+        call: String,
+        is_timed: bool,
+    },
     /// The kernel does not show the call.
     Hidden,
 }
@@ -163,6 +184,10 @@ pub struct Lock {
     /// Whether other processes may have the memory.
     #[serde(default)]
     pub is_shared: bool,
+    /// Whether a function on the owner's stack calls the function by which the waiter acquires the lock; `None` where that
+    /// could not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner_acquires: Option<bool>,
 }
 
 /// The owner of a lock.
@@ -173,12 +198,21 @@ pub enum Owner {
     #[default]
     Unknown,
     /// By the word in the lock.
-    Thread { process: u32, thread: u32 },
+    Thread {
+        process: u32,
+        thread: u32,
+    },
     /// By the word in the lock: the process has no thread of this number.
-    Gone { thread: u32 },
+    Gone {
+        thread: u32,
+    },
     Readers,
     /// By inference, for this reason.
-    Likely { process: u32, thread: u32, reason: Reason },
+    Likely {
+        process: u32,
+        thread: u32,
+        reason: Reason,
+    },
 }
 
 /// The reason why a thread is likely to own a lock.

@@ -133,7 +133,9 @@ fn self_deadlock(member: &Member, again: &Again, waiters: usize) -> String {
     let begin = format!("{who}{} waits for {name}, which it {owns}", at(member));
     let rest = match again {
         Again::Handler { handler, interrupted, library_call } => {
-            let handler = handler.as_ref().map_or_else(|| "a signal handler".into(), |one| format!("the signal handler {}", one.function));
+            let handler = handler
+                .as_ref()
+                .map_or_else(|| "a signal handler".into(), |one| format!("the signal handler {}", one.function));
             let code = interrupted.as_ref().map_or_else(|| "code".into(), place);
             let code = library_call.as_ref().map_or_else(|| code.clone(), |call| format!("{call}, called by {code}"));
             format!(": {handler} interrupted {code}")
@@ -148,7 +150,7 @@ fn self_deadlock(member: &Member, again: &Again, waiters: usize) -> String {
                  another function, returned without releasing it"
             )
         }
-        Again::Unknown => ": it acquired it before, in a caller or in a function that has returned".into(),
+        Again::Unknown => ": it acquired it before, and has not released it".into(),
     };
     let others = if waiters > 0 { format!("; {} for it as well", waits(waiters)) } else { String::new() };
     format!("{begin}{rest}{others}")
@@ -167,7 +169,9 @@ fn owner_gone(members: &[Member], lock: &Lock, owner: u32, gone: &Gone) -> Strin
         }
         Gone::Ended => format!(", whose owner, thread {owner}, has ended without releasing it"),
         Gone::Killed => {
-            format!(" in shared memory, whose owner, thread {owner}, has ended with its process and without releasing it")
+            format!(
+                " in shared memory, whose owner, thread {owner}, has ended with its process and without releasing it"
+            )
         }
     };
     let others = members.len() - 1;
@@ -198,8 +202,8 @@ fn held_lock(waiters: &[Member], lock: &Lock, owner: &Member, is_elsewhere: bool
     let elsewhere = if is_elsewhere {
         let function = waiters.first().and_then(|one| one.place.as_ref()).map_or("that", |place| &place.function);
         format!(
-            ", outside of {function}, in which the lock is acquired here: it may have returned from there without \
-             releasing it"
+            "; no function on its stack acquires a lock, so it may have returned from {function}, or from another \
+             one, without releasing it"
         )
     } else {
         String::new()
@@ -223,7 +227,14 @@ fn peer(member: &Member, peers: &[Member]) -> String {
         Wait::Peer { channel, writes, .. } => format!("{} {}", data(*channel, *writes), process(first)),
         _ => process(first),
     };
-    format!("{} of {}{} waits for {what}, which {}{}", thread(member), process(member), at(member), does(first), at(first))
+    format!(
+        "{} of {}{} waits for {what}, which {}{}",
+        thread(member),
+        process(member),
+        at(member),
+        does(first),
+        at(first)
+    )
 }
 
 fn no_waker(members: &[Member]) -> String {
@@ -244,11 +255,19 @@ fn going(members: &[Member]) -> String {
     let Some(first) = members.first() else { return String::new() };
     let running = members.iter().filter(|one| one.wait == Wait::Nothing).count();
     if running > 0 {
-        return format!("{} of {} {}{}", counted(running, "thread"), process(first), if running == 1 { "runs" } else { "run" }, at(first));
+        return format!(
+            "{} of {} {}{}",
+            counted(running, "thread"),
+            process(first),
+            if running == 1 { "runs" } else { "run" },
+            at(first)
+        );
     }
     let what = match &first.wait {
         Wait::Requests { .. } | Wait::Terminal | Wait::Time { .. } | Wait::Signal => object(&first.wait),
-        _ if first.has_moved => return format!("{} runs at times: {} did since the first look", process(first), thread(first)),
+        _ if first.has_moved => {
+            return format!("{} runs at times: {} did since the first look", process(first), thread(first));
+        }
         wait => object(wait),
     };
     format!("{} waits for {what}{}", process(first), at(first))
@@ -434,8 +453,12 @@ fn unseen(unseen: &Unseen) -> String {
             };
             format!("Not seen: {what} of pid {process} ({how}).")
         }
-        Unseen::Process { process, command } => format!("Not seen: the waits of {command} (pid {process}), refused by the kernel."),
-        Unseen::Threads { process, count } => format!("Not seen: {} of pid {process}.", counted(*count, "further thread")),
+        Unseen::Process { process, command } => {
+            format!("Not seen: the waits of {command} (pid {process}), refused by the kernel.")
+        }
+        Unseen::Threads { process, count } => {
+            format!("Not seen: {} of pid {process}.", counted(*count, "further thread"))
+        }
         Unseen::Owner { lock } => format!("Not seen: the owner of {}, which has no word for it.", lock_name(lock)),
     }
 }

@@ -170,7 +170,10 @@ pub const OTHERS: &[Other] = &[
         takes: &["output"],
         examples: &[
             ("contend test -- pytest -x", "Run a test suite; if it stands still for a minute, explain why"),
-            ("contend test --deadline 20s --output hang.xml -- cargo test", "Write the result for JUnit's readers as well"),
+            (
+                "contend test --deadline 20s --output hang.xml -- cargo test",
+                "Write the result for JUnit's readers as well",
+            ),
         ],
         below: &[],
         run: |matches, shared, _| test::run(&test::Flags::from_arg_matches(matches)?, shared),

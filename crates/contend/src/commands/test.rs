@@ -56,14 +56,14 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     let (program, arguments) = flags.command.split_first().context("no command")?;
     let began = Instant::now();
     let child = Command::new(program).args(arguments).spawn();
-    let child = child.map_err(|error| {
-        UsageError(format!("{}: {}", program.display(), blame::names::message(&error)))
-    })?;
+    let child =
+        child.map_err(|error| UsageError(format!("{}: {}", program.display(), blame::names::message(&error))))?;
     let end = watch(child, flags.deadline, &interruption)?;
     let took_s = began.elapsed().as_secs_f64();
     if let End::Hung(explanation, _) = &end {
         let deadline = nanoseconds(flags.deadline.as_secs_f64() * 1e9);
-        eprint_line(&format!("contend test: nothing moved for {deadline}; the command was ended. {}", text(explanation).trim_end()));
+        eprint_line(text(explanation).trim_end());
+        eprint_line(&format!("contend test: nothing moved for {deadline}, so the command was ended"));
     }
     if let (Some(file), Some(path)) = (file, &shared.output) {
         let name: Vec<_> = flags.command.iter().map(|word| word.to_string_lossy()).collect();
@@ -137,7 +137,11 @@ impl Activity {
     fn has_moved_since(&self, before: &Self) -> bool {
         let Some((now, then)) = self.at.zip(before.at) else { return true };
         let is_same = self.sums.len() == before.sums.len()
-            && self.sums.iter().zip(&before.sums).all(|((pid, sums), (old, sums_before))| pid == old && sums.1 == sums_before.1);
+            && self
+                .sums
+                .iter()
+                .zip(&before.sums)
+                .all(|((pid, sums), (old, sums_before))| pid == old && sums.1 == sums_before.1);
         let total = |activity: &Self| activity.sums.values().map(|(ns, _)| ns).sum::<u64>();
         let used = total(self).saturating_sub(total(before)) as f64;
         !is_same || used > POLLING * (now - then).as_nanos() as f64

@@ -94,7 +94,9 @@ fn step(member: &Member, lock: &Lock) -> Step {
     let name = lock.name.clone().unwrap_or_else(|| format!("{} at {:#x}", lock.kind, lock.address));
     let site = member.place.as_ref().map_or_else(|| "an unknown place".into(), label);
     let holds = match lock.owner {
-        Owner::Thread { thread, .. } | Owner::Likely { thread, .. } | Owner::Gone { thread } => format!("thread {thread}"),
+        Owner::Thread { thread, .. } | Owner::Likely { thread, .. } | Owner::Gone { thread } => {
+            format!("thread {thread}")
+        }
         Owner::Readers => "a reader".into(),
         Owner::Unknown => "unknown".into(),
     };

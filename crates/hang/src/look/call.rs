@@ -29,7 +29,8 @@ impl State {
     /// Reads the state of a thread; `None` if it has ended.
     pub fn of(pid: u32, tid: u32) -> Option<Self> {
         let mut text = String::new();
-        match File::open(format!("/proc/{pid}/task/{tid}/syscall")).and_then(|mut file| file.read_to_string(&mut text)) {
+        match File::open(format!("/proc/{pid}/task/{tid}/syscall")).and_then(|mut file| file.read_to_string(&mut text))
+        {
             Ok(_) => Self::parse(&text),
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Some(Self::Hidden),
             Err(_) => None,
@@ -81,7 +82,11 @@ impl Call {
         let timed = |pointer: u64| pointer != 0;
         let several = |descriptors: &[u32], is_timed: bool, name: &str| {
             let sleeps = descriptors.is_empty() && is_timed;
-            if sleeps { Some(Wait::Time { span_s: None }) } else { Some(channels.wait(pid, descriptors, false, is_timed, name)) }
+            if sleeps {
+                Some(Wait::Time { span_s: None })
+            } else {
+                Some(channels.wait(pid, descriptors, false, is_timed, name))
+            }
         };
         match self.number {
             libc::SYS_futex => None,

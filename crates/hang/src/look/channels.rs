@@ -34,8 +34,10 @@ impl Channels {
     /// Returns what a thread waits for that reads one of these descriptors, or writes.
     pub fn wait(&self, pid: u32, descriptors: &[u32], writes: bool, is_timed: bool, call: &str) -> Wait {
         let files: Vec<File> = descriptors.iter().take(MOST_DESCRIPTORS).map(|one| self.file(pid, *one)).collect();
-        let addresses: Vec<String> =
-            files.iter().filter_map(|file| if let File::Listening(at) = file { Some(at.clone()) } else { None }).collect();
+        let addresses: Vec<String> = files
+            .iter()
+            .filter_map(|file| if let File::Listening(at) = file { Some(at.clone()) } else { None })
+            .collect();
         if !addresses.is_empty() {
             return Wait::Requests { addresses };
         }
@@ -65,7 +67,10 @@ impl Channels {
         }
         peers.sort_unstable();
         peers.dedup();
-        peers.truncate(MOST_PEERS);
+        // Any of them may go on: that is not looked at for so many.
+        if peers.len() > MOST_PEERS {
+            return Wait::Outside { call: call.to_owned(), is_timed };
+        }
         let has_counter = files.iter().any(|file| matches!(file, File::Counter));
         match channel {
             // A signal handler writes into a pipe of the process's own, which its thread polls.

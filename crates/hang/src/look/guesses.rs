@@ -1,8 +1,9 @@
 //! Owners of locks that have no word for it, by inference. Each has its reason, which the explanation states.
 
-use super::thread::{INTERPRETER, Looked};
+use super::thread::{Acquiring, INTERPRETER, Looked, acquires};
 use crate::snapshot::{Language, Owner, Reason, Wait};
 use blame::frames::{Kind, function_of};
+use blame::names::Names;
 use blame::parked::Parked;
 
 /// Threads whose stacks are searched: each search reads them whole.
@@ -34,6 +35,24 @@ pub fn owners(pid: u32, language: Language, threads: &mut [&mut Looked]) {
     }
 }
 
+/// Finds whether the owners of locks are in functions that acquire locks in the way of the waiters.
+pub fn acquirers(pid: u32, threads: &mut [&mut Looked], names: &mut Names) {
+    for waiter in 0..threads.len() {
+        let by = threads[waiter].acquires_by;
+        let Wait::Lock(lock) = &threads[waiter].thread.wait else { continue };
+        let (Owner::Thread { thread, .. } | Owner::Likely { thread, .. }) = lock.owner else { continue };
+        let owner = threads.iter().find(|one| one.thread.tid == thread);
+        let begins: Vec<u64> =
+            owner.into_iter().flat_map(|owner| owner.frames.own().map(|frame| frame.begin)).collect();
+        let acquiring = by.map(|by| Acquiring { by, word: lock.address });
+        let mut is_acquired_in = |begin: &u64, acquiring| acquires(pid, *begin, None, acquiring, names) == Some(true);
+        let acquires = acquiring.map(|acquiring| begins.iter().any(|begin| is_acquired_in(begin, acquiring)));
+        if let Wait::Lock(lock) = &mut threads[waiter].thread.wait {
+            lock.owner_acquires = acquires.filter(|_| !begins.is_empty());
+        }
+    }
+}
+
 /// Gives waits in parking_lot the addresses of the locks: its threads wait in words of their own.
 fn name_parking_locks(pid: u32, threads: &mut [&mut Looked]) {
     let mut parked = Parked::default();
@@ -53,7 +72,8 @@ fn of_interpreter(threads: &[&mut Looked]) -> Option<usize> {
         let is_asking = matches!(&one.thread.wait, Wait::Lock(lock) if lock.kind == INTERPRETER);
         let mut native = one.frames.frames.iter().filter(|frame| frame.begin != 0 && !frame.is_in_c_library);
         let first = native.next().and_then(|frame| function_of(&frame.site).map(|name| (name, frame)));
-        !is_asking && first.is_some_and(|(name, frame)| !frame.is_runtime && !name.starts_with('_') && !name.contains("Py"))
+        !is_asking
+            && first.is_some_and(|(name, frame)| !frame.is_runtime && !name.starts_with('_') && !name.contains("Py"))
     };
     single(threads.iter().enumerate().filter(|(_, one)| is_outside(one)).map(|(place, _)| place))
 }
@@ -114,4 +134,3 @@ fn single(mut places: impl Iterator<Item = usize>) -> Option<usize> {
     // A lock that several threads may own has no likely owner.
     places.all(|place| place == first).then_some(first)
 }
-

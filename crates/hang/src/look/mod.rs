@@ -115,13 +115,16 @@ impl Looker {
         let alive = blame::stuck::alive(pid);
         let mut looked = Vec::new();
         for tid in tids.into_iter().take(MOST_THREADS) {
-            let (before, Some(state)) = (activity(pid, tid), call::State::of(pid, tid)) else { continue };
+            let has_python = process.language == Language::Python;
+            let (before, Some(state)) = (activity(pid, tid), state_of(pid, tid, has_python)) else { continue };
             let Some((letter, ran)) = before else { continue };
             let known = self.known.get_mut(&pid);
             let view = thread::View { pid, tid, letter, channels, alive: &alive };
             looked.push((view.look(state, &mut self.names, known), ran));
         }
-        guesses::owners(pid, process.language, &mut looked.iter_mut().map(|(one, _)| one).collect::<Vec<_>>());
+        let mut all: Vec<_> = looked.iter_mut().map(|(one, _)| one).collect();
+        guesses::owners(pid, process.language, &mut all);
+        guesses::acquirers(pid, &mut all, &mut self.names);
         for (one, ran) in looked {
             let mut thread = one.thread;
             let mark = Mark { ran, wait: thread.wait.clone(), place: thread.place().cloned() };
@@ -158,6 +161,22 @@ impl Looker {
         let language = if is_new { process::language(pid, &map, python.is_some()) } else { language };
         self.known.insert(pid, Known { map, stacks, python, language });
     }
+}
+
+/// Reads the state of a thread. One that waits for Python's interpreter lock runs for a moment every few milliseconds, to ask
+/// for it once more.
+fn state_of(pid: u32, tid: u32, has_python: bool) -> Option<call::State> {
+    const LOOKS: usize = 6;
+    const PAUSE: Duration = Duration::from_millis(2);
+    let mut state = call::State::of(pid, tid)?;
+    for _ in 0..LOOKS {
+        if !has_python || !matches!(state, call::State::Running) {
+            break;
+        }
+        std::thread::sleep(PAUSE);
+        state = call::State::of(pid, tid)?;
+    }
+    Some(state)
 }
 
 /// Returns the processes that a thread waits for, and whether theirs count as well.

@@ -49,7 +49,7 @@ pub fn command(pid: u32) -> String {
     let file = File::open(format!("/proc/{pid}/cmdline"));
     let _ = file.and_then(|file| file.take(LONGEST_COMMAND).read_to_end(&mut words));
     while words.pop_if(|byte| *byte == 0).is_some() {}
-    words.iter_mut().filter(|byte| **byte == 0).for_each(|byte| *byte = b' ');
+    words.iter_mut().filter(|byte| **byte < b' ').for_each(|byte| *byte = b' ');
     if words.is_empty() {
         words = read(format!("/proc/{pid}/comm")).unwrap_or_default();
     }

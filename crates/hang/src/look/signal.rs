@@ -29,7 +29,8 @@ pub fn interrupted(pid: u32, stack: &Stack, path: &[u64], bytes_of: impl Fn(u64)
     let at = |offset: usize| u64_at(&stack.bytes, offset);
     let saved = |offset: usize| Some([at(offset + FRAME)?, at(offset + POINTER)?, at(offset + INSTRUCTION)?]);
     let offsets = (0..stack.bytes.len()).step_by(8).filter(|offset| at(*offset) == Some(back));
-    let found: Vec<[u64; 3]> = offsets.filter_map(saved).filter(|[_, pointer, code]| *pointer != 0 && *code != 0).collect();
+    let found: Vec<[u64; 3]> =
+        offsets.filter_map(saved).filter(|[_, pointer, code]| *pointer != 0 && *code != 0).collect();
     // Calls that have ended can have left others; that of this path is where the path continues.
     let is_next = |one: &&[u64; 3]| next.is_some_and(|next| next.abs_diff(one[2]) <= 1);
     let [frame, pointer, instruction] = *found.iter().find(is_next).or(found.first())?;

@@ -35,9 +35,10 @@ pub struct Looked {
     pub thread: Thread,
     pub frames: Frames,
     pub stack: Vec<u8>,
-    /// Where the innermost functions of the program's own begin, the waiting one first.
     pub is_parking: bool,
     pub futex: u64,
+    /// The function that the program calls to acquire the lock that it waits for.
+    pub acquires_by: Option<u64>,
 }
 
 impl View<'_> {
@@ -51,6 +52,7 @@ impl View<'_> {
             stack: Vec::new(),
             is_parking: false,
             futex: 0,
+            acquires_by: None,
         };
         let call = match state {
             State::Running => return looked(thread),
@@ -66,7 +68,8 @@ impl View<'_> {
         };
         let stack = self.stack(call.pointer, call.instruction);
         let python = known.python.as_mut();
-        let path = self.path(&stack, names, &mut known.stacks, python);
+        let word = call.arguments[0];
+        let path = self.path((&stack, word), names, &mut known.stacks, python);
         thread.frames = path.handler;
         thread.interrupted = path.interrupted;
         let has_python = known.python.is_some();
@@ -74,7 +77,14 @@ impl View<'_> {
             .wait(self.pid, self.tid, self.letter, self.channels)
             .unwrap_or_else(|| self.futex(&call, &path.frames, (has_python, &known.map), names));
         let is_parking = path.frames.is_in_parking_lot();
-        Looked { thread, frames: path.frames, stack: stack.bytes, is_parking, futex: call.arguments[0] }
+        Looked {
+            thread,
+            frames: path.frames,
+            stack: stack.bytes,
+            is_parking,
+            futex: call.arguments[0],
+            acquires_by: path.acquires_by,
+        }
     }
 
     fn stack(&self, pointer: u64, instruction: u64) -> Stack {
@@ -88,7 +98,13 @@ impl View<'_> {
         bytes
     }
 
-    fn path(&self, stack: &Stack, names: &mut Names, stacks: &mut Stacks, python: Option<&mut Python>) -> Path {
+    fn path(
+        &self,
+        (stack, word): (&Stack, u64),
+        names: &mut Names,
+        stacks: &mut Stacks,
+        python: Option<&mut Python>,
+    ) -> Path {
         let mut addresses = stacks.frames(stack);
         let interrupted = signal::interrupted(self.pid, stack, &addresses, |pointer| self.bytes(pointer));
         if let Some(interrupted) = &interrupted {
@@ -96,42 +112,42 @@ impl View<'_> {
         }
         let below = interrupted.map(|interrupted| {
             let addresses = stacks.frames(&interrupted.stack);
-            self.named(&addresses, stacks, names, &[], None).1
+            self.named((&addresses, word), stacks, names, &[], None).handler
         });
         let (functions, python) = match python {
             Some(python) => (python.frames(self.tid), Some(&*python)),
             None => (Vec::new(), None),
         };
-        let (frames, handler) = self.named(&addresses, stacks, names, &functions, python);
-        Path { frames, handler, interrupted: below.unwrap_or_default() }
+        let path = self.named((&addresses, word), stacks, names, &functions, python);
+        Path { interrupted: below.unwrap_or_default(), ..path }
     }
 
     fn named(
         &self,
-        addresses: &[u64],
+        (addresses, word): (&[u64], u64),
         stacks: &Stacks,
         names: &mut Names,
         functions: &[u64],
         python: Option<&Python>,
-    ) -> (Frames, Vec<Frame>) {
+    ) -> Path {
         let called = stacks.called(addresses);
         let all: Vec<u64> = addresses.iter().chain(functions).copied().collect();
         let frames = Frames::of(names, self.pid, &all, &called, |number| python.and_then(|python| python.site(number)));
         // By the begin of each function: the one that its call names, and where it is.
-        let mut calls: HashMap<u64, (u64, u64)> = HashMap::new();
+        let mut sites: HashMap<u64, (u64, u64)> = HashMap::new();
         for (address, target) in addresses.iter().zip(&called).skip(1) {
-            calls.entry(names.function(self.pid, *address).unwrap_or(0)).or_insert((*target, *address));
+            sites.entry(names.function(self.pid, *address).unwrap_or(0)).or_insert((*target, *address));
         }
         let owns: Vec<bool> =
             frames.frames.iter().map(|frame| is_own(frame) && !self.is_extension(frame, names, python)).collect();
         let innermost = owns.iter().position(|is_own| *is_own);
-        let acquired = innermost.and_then(|place| calls.get(&frames.frames[place].begin));
-        let acquired = acquired.and_then(|(_, at)| self.target(*at));
+        let acquired = innermost.and_then(|place| sites.get(&frames.frames[place].begin));
+        let acquired = acquired.and_then(|(_, at)| target(self.pid, *at));
         let mut sources: HashMap<String, Option<String>> = HashMap::new();
         let frame = |(place, frame): (usize, &blame::frames::Frame)| {
-            let call = calls.get(&frame.begin).filter(|_| frame.begin != 0);
+            let call = sites.get(&frame.begin).filter(|_| frame.begin != 0);
             let acquired = acquired.filter(|_| Some(place) >= innermost);
-            let acquires = call.zip(acquired);
+            let acquiring = call.zip(acquired);
             let source = frame.site.source.clone();
             let is_python = frame.begin == 0 && source.as_deref().is_some_and(|source| source.contains(".py:"));
             let (within, acquires_here) = match source.as_deref().filter(|_| is_python && owns[place]) {
@@ -143,14 +159,15 @@ impl View<'_> {
                 source,
                 is_own: owns[place],
                 calls_by_pointer: call.is_some_and(|(target, _)| *target == 0),
-                acquires_elsewhere: acquires
-                    .and_then(|((_, at), target)| self.has_other_call(frame.begin, *at, target, names)),
+                acquires_elsewhere: acquiring.and_then(|((_, at), by)| {
+                    acquires(self.pid, frame.begin, Some(*at), Acquiring { by, word }, names)
+                }),
                 within,
                 acquires: acquires_here,
             }
         };
-        let named = frames.frames.iter().enumerate().map(frame).collect();
-        (frames, named)
+        let handler = frames.frames.iter().enumerate().map(frame).collect();
+        Path { frames, handler, interrupted: Vec::new(), acquires_by: acquired }
     }
 
     fn statements(&self, source: &str, known: &mut HashMap<String, Option<String>>) -> (Vec<String>, Option<String>) {
@@ -166,36 +183,10 @@ impl View<'_> {
             && frame.begin != 0
             && names.in_file(self.pid, frame.begin + 1).is_some_and(|(path, _)| {
                 let path = path.to_string_lossy();
-                ["/lib-dynload/", "/libffi", "/site-packages/", "/dist-packages/"].iter().any(|part| path.contains(part))
+                ["/lib-dynload/", "/libffi", "/site-packages/", "/dist-packages/"]
+                    .iter()
+                    .any(|part| path.contains(part))
             })
-    }
-
-    /// Returns the target of the call that returns to an address, as its instruction has it: a stub of the linker is one.
-    fn target(&self, back: u64) -> Option<u64> {
-        let mut code = [0; CALL_LENGTH];
-        let is_read = read(self.pid, back.checked_sub(CALL_LENGTH as u64)?, &mut code) == code.len();
-        (is_read && code[0] == CALL).then(|| {
-            back.wrapping_add_signed(i32::from_le_bytes([code[1], code[2], code[3], code[4]]).into())
-        })
-    }
-
-    /// Returns whether the function that begins at `begin` has a call of `target` other than the one that returns to `at`.
-    fn has_other_call(&self, begin: u64, at: u64, target: u64, names: &mut Names) -> Option<bool> {
-        /// Bytes of a function's code that are read: those of a path that is rarely taken are at its end.
-        const LARGEST: usize = 16 << 10;
-        if !cfg!(target_arch = "x86_64") {
-            return None;
-        }
-        let mut code = vec![0; LARGEST];
-        let length = read(self.pid, begin, &mut code);
-        let is_within = begin < at && at <= begin + length as u64;
-        let back_to = |(place, bytes): (usize, &[u8])| {
-            let offset = i32::from_le_bytes([bytes[1], bytes[2], bytes[3], bytes[4]]);
-            let next = begin + (place + CALL_LENGTH) as u64;
-            (bytes[0] == CALL && next != at && next.wrapping_add_signed(offset.into()) == target).then_some(next)
-        };
-        let mut found = code[..length].windows(CALL_LENGTH).enumerate().filter_map(back_to);
-        is_within.then(|| found.any(|next| names.function(self.pid, next) == Some(begin)))
     }
 
     fn futex(&self, call: &Call, frames: &Frames, (has_python, map): (bool, &[u8]), names: &mut Names) -> Wait {
@@ -206,7 +197,14 @@ impl View<'_> {
         let variable = names.variable(self.pid, word);
         if has_python && frames.frames.iter().any(|frame| function_of(&frame.site) == Some("take_gil")) {
             let kind = INTERPRETER.to_owned();
-            return Wait::Lock(Lock { address: word, name: None, kind, owner: Owner::Unknown, is_timed: false, is_shared });
+            return Wait::Lock(Lock {
+                address: word,
+                name: None,
+                kind,
+                owner: Owner::Unknown,
+                is_timed: false,
+                ..Lock::default()
+            });
         }
         let wanted = stuck::wanted(self.pid, call.short(), frames.kind, self.alive);
         let sites = || frames.frames.iter().map(|frame| &frame.site);
@@ -231,7 +229,15 @@ impl View<'_> {
                     stuck::Owner::Unknown => Owner::Unknown,
                 };
                 let kind = wanted.kind.name().to_owned();
-                Wait::Lock(Lock { address: wanted.address, name, kind, owner, is_timed: wanted.is_timed, is_shared })
+                Wait::Lock(Lock {
+                    address: wanted.address,
+                    name,
+                    kind,
+                    owner,
+                    is_timed: wanted.is_timed,
+                    is_shared,
+                    owner_acquires: None,
+                })
             }
             (Some(Kind::Semaphore), _) if has_python && !python::waits_for_work(sites()) => Wait::Lock(Lock {
                 address: word,
@@ -239,7 +245,7 @@ impl View<'_> {
                 kind: "Python lock".into(),
                 owner: Owner::Unknown,
                 is_timed,
-                is_shared: false,
+                ..Lock::default()
             }),
             (Some(Kind::Join), _) => self.join(call, is_timed, event("join")),
             // Without a name: the kernel clears the number of an ended thread as in a word that processes share.
@@ -257,6 +263,66 @@ impl View<'_> {
             _ => otherwise,
         }
     }
+}
+
+/// Returns the target of the call that returns to an address, as its instruction has it: a stub of the linker is one.
+fn target(pid: u32, back: u64) -> Option<u64> {
+    let mut code = [0; CALL_LENGTH];
+    let is_read = read(pid, back.checked_sub(CALL_LENGTH as u64)?, &mut code) == code.len();
+    let is_call = cfg!(target_arch = "x86_64") && is_read && code[0] == CALL;
+    is_call.then(|| back.wrapping_add_signed(i32::from_le_bytes([code[1], code[2], code[3], code[4]]).into()))
+}
+
+/// A call of the function that acquires a lock.
+#[derive(Clone, Copy)]
+pub struct Acquiring {
+    /// The target of the call.
+    pub by: u64,
+    /// The lock, or a word in it.
+    pub word: u64,
+}
+
+/// Returns whether the function that begins at `begin` acquires this lock by a call, other than the one that returns to
+/// `except`. A call with another lock, as far as its instructions say which, is not one.
+pub fn acquires(pid: u32, begin: u64, except: Option<u64>, acquiring: Acquiring, names: &mut Names) -> Option<bool> {
+    /// Bytes of a function's code that are read: those of a path that is rarely taken are at its end.
+    const LARGEST: usize = 16 << 10;
+    if !cfg!(target_arch = "x86_64") || begin == 0 {
+        return None;
+    }
+    let mut code = vec![0; LARGEST];
+    let length = read(pid, begin, &mut code);
+    let code = &code[..length];
+    let back_to = |(place, bytes): (usize, &[u8])| {
+        let next = begin + (place + CALL_LENGTH) as u64;
+        let is_it = bytes[0] == CALL && next.wrapping_add_signed(distance(&bytes[1..])) == acquiring.by;
+        let is_for_other = || first_argument(code, place, begin).is_some_and(|other| !is_near(other, acquiring.word));
+        (is_it && Some(next) != except && !is_for_other()).then_some(next)
+    };
+    let mut found = code.windows(CALL_LENGTH).enumerate().filter_map(back_to);
+    (length > 0).then(|| found.any(|next| names.function(pid, next) == Some(begin)))
+}
+
+/// Returns whether a word can be in the object at an address.
+fn is_near(object: u64, word: u64) -> bool {
+    const LARGEST_LOCK: u64 = 64;
+    (object..object + LARGEST_LOCK).contains(&word)
+}
+
+fn distance(bytes: &[u8]) -> i64 {
+    bytes.first_chunk().map_or(0, |bytes| i32::from_le_bytes(*bytes).into())
+}
+
+/// Returns the first argument of the call at `place`, if it is the address of a variable: `lea DISTANCE(%rip), %rdi`.
+fn first_argument(code: &[u8], place: usize, begin: u64) -> Option<u64> {
+    const LOAD: [u8; 3] = [0x48, 0x8d, 0x3d];
+    const LENGTH: usize = LOAD.len() + 4;
+    /// Bytes of instructions between both.
+    const BETWEEN: usize = 24;
+    let from = place.saturating_sub(BETWEEN);
+    let at = from + code[from..place].windows(LENGTH).rposition(|bytes| bytes.starts_with(&LOAD))?;
+    let next = begin + (at + LENGTH) as u64;
+    Some(next.wrapping_add_signed(distance(&code[at + LOAD.len()..])))
 }
 
 /// Returns the name of a function: of the C library's as a program calls it.
@@ -278,7 +344,8 @@ fn is_in_shared_memory(map: &[u8], address: u64) -> bool {
     let hex = |text: &str| u64::from_str_radix(text, 16).ok();
     map.lines().any(|line| {
         let mut fields = line.split_ascii_whitespace();
-        let range = fields.next().and_then(|range| range.split_once('-')).and_then(|(from, to)| Some(hex(from)?..hex(to)?));
+        let range =
+            fields.next().and_then(|range| range.split_once('-')).and_then(|(from, to)| Some(hex(from)?..hex(to)?));
         let is_there = range.is_some_and(|range| range.contains(&address));
         is_there && fields.next().is_some_and(|rights| rights.ends_with('s'))
     })
@@ -289,6 +356,7 @@ struct Path {
     frames: Frames,
     handler: Vec<Frame>,
     interrupted: Vec<Frame>,
+    acquires_by: Option<u64>,
 }
 
 /// Returns whether a function is the program's own: none of a library, and none that the linker or the compiler adds.

@@ -20,7 +20,11 @@ pub fn find(case: &Case<'_>) -> Option<Finding> {
     let is_shown = nodes.iter().any(|node| rank(case, *node) < NOT_SHOWN);
     // Nothing else than events that threads of a runtime may cause by ways that are not seen.
     let has_runtime = nodes.iter().any(|node| case.nodes[*node].0.language == Language::Go);
-    Some(if is_shown && !(has_runtime && rank(case, first) > TIME) { Finding::Going { members } } else { Finding::NotSeen { members } })
+    Some(if is_shown && !(has_runtime && rank(case, first) > TIME) {
+        Finding::Going { members }
+    } else {
+        Finding::NotSeen { members }
+    })
 }
 
 const TIME: usize = 7;

@@ -1,7 +1,8 @@
 //! A lock whose owner is alive and does nothing to release it: it waits for something else, without an end that is in sight.
 //!
-//! If no function of its stack is one in which the others acquire the lock, it has left that function with the lock: a path
-//! that returns without releasing. Whether another function acquired it is not known, so that is stated as far as it goes.
+//! If no function of its stack is one in which the others acquire the lock, or calls what they call to acquire it, it has
+//! left that function with the lock: a path that returns without releasing. A call from another library is not recognised,
+//! so that is stated as a possibility.
 
 use crate::case::Case;
 use crate::explanation::Finding;
@@ -29,7 +30,8 @@ pub fn find(case: &Case<'_>) -> Option<Finding> {
         });
         let lock = lock?.clone();
         let waiters = case.waiters(process.pid, lock.address);
-        let is_elsewhere = !holder.frames.is_empty() && waiters.iter().all(|node| is_elsewhere(holder, case.nodes[*node].1));
+        let is_elsewhere =
+            lock.owner_acquires == Some(false) && waiters.iter().all(|node| is_elsewhere(holder, case.nodes[*node].1));
         let waiters = waiters.into_iter().map(|node| case.member(node)).collect();
         Some(Finding::HeldLock { waiters, lock, owner: case.member(owner), is_elsewhere })
     })

@@ -93,3 +93,6 @@ fn unseen(case: &Case<'_>, finding: &Finding) -> Vec<Unseen> {
     }
     unseen
 }
+
+#[cfg(test)]
+mod tests;
