@@ -1,6 +1,6 @@
 //! Which threads can go on: those that run, those that something outside wakes, and those that such a thread can wake.
 //!
-//! All others stand still for ever, as far as the snapshot shows. A thread that waits for one of several is able if any of
+//! All others hang, as far as the snapshot shows. A thread that waits for one of several is able if any of
 //! them is. Where it is not known who would wake it, each thread of its process is taken for able to.
 
 use crate::explanation::Member;
@@ -11,12 +11,12 @@ use std::collections::HashMap;
 pub struct Case<'a> {
     pub snapshot: &'a Snapshot,
     pub nodes: Vec<(&'a Process, &'a Thread)>,
-    /// Of each thread, whether it can go on.
+    /// Whether each thread can go on.
     pub is_able: Vec<bool>,
     numbers: HashMap<(u32, u32), usize>,
 }
 
-/// What ends a wait.
+/// The end of a wait.
 #[derive(Debug, PartialEq)]
 pub enum Waker {
     /// It runs, or something outside of the threads does.
@@ -113,7 +113,7 @@ impl<'a> Case<'a> {
         Member::of(process.pid, &process.command, thread)
     }
 
-    /// Returns the threads that stand still for ever.
+    /// Returns the threads that hang.
     pub fn hung(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.nodes.len()).filter(|node| !self.is_able[*node])
     }

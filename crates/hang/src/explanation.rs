@@ -1,4 +1,4 @@
-//! What was found: a verdict with a stable code, the threads, the objects and the places.
+//! Explanations: a verdict with a stable code, the threads, the objects and the places.
 
 use crate::snapshot::{Language, Lock, Thread, Wait};
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub struct Explanation {
     pub others: Vec<Member>,
     /// Threads of all processes that were looked at.
     pub threads: usize,
-    /// What was not seen.
+    /// Data that were not seen.
     pub unseen: Vec<Unseen>,
     pub apart_s: f64,
 }
@@ -72,7 +72,7 @@ pub struct Place {
     pub source: Option<String>,
 }
 
-/// How a thread came to wait for a lock of its own.
+/// The way in which a thread came to wait for its own lock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -161,7 +161,7 @@ pub enum Finding {
         owner: Member,
         is_elsewhere: bool,
     },
-    /// A process at the other end stands still.
+    /// A process at the other end does nothing.
     Peer {
         member: Member,
         peers: Vec<Member>,
@@ -177,7 +177,7 @@ pub enum Finding {
     Going {
         members: Vec<Member>,
     },
-    /// The threads stand still, and what would wake them is not seen.
+    /// The threads wait, and their wakers are not seen.
     NotSeen {
         members: Vec<Member>,
     },

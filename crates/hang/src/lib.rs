@@ -1,4 +1,4 @@
-//! Why processes stand still.
+//! Explanations of processes that hang.
 //!
 //! [`Looker`] fills a [`Snapshot`] from outside: it writes nothing into a process and stops none. [`explain`] applies the
 //! rules to two looks, and [`words`] makes sentences of the result. A hang is only found among threads that did not run

@@ -47,6 +47,7 @@ pub enum Presence {
 
 /// A language whose runtime has threads or locks that the kernel does not know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Language {
     #[default]
@@ -97,7 +98,7 @@ pub struct Frame {
     pub acquires: Option<String>,
 }
 
-/// What a thread waits for.
+/// The object of a wait.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "for")]
@@ -197,17 +198,17 @@ pub struct Lock {
 pub enum Owner {
     #[default]
     Unknown,
-    /// By the word in the lock.
+    /// This thread, by the word in the lock.
     Thread {
         process: u32,
         thread: u32,
     },
-    /// By the word in the lock: the process has no thread of this number.
+    /// A thread of this number, by the word in the lock: the process has no thread of this number.
     Gone {
         thread: u32,
     },
     Readers,
-    /// By inference, for this reason.
+    /// This thread, inferred for this reason.
     Likely {
         process: u32,
         thread: u32,

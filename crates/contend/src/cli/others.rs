@@ -157,7 +157,7 @@ pub const OTHERS: &[Other] = &[
         flags: hang::Flags::augment_args,
         takes: &["format", "output", "quiet"],
         examples: &[
-            ("contend hang 1234", "Explain why process 1234 stands still"),
+            ("contend hang 1234", "Explain why process 1234 does not go on"),
             ("contend hang 1234 1240", "Explain two processes that may wait for each other"),
             ("contend hang 1234 --format json --output hang.json", "Save the explanation with its evidence"),
         ],
@@ -169,7 +169,7 @@ pub const OTHERS: &[Other] = &[
         flags: test::Flags::augment_args,
         takes: &["output"],
         examples: &[
-            ("contend test -- pytest -x", "Run a test suite; if it stands still for a minute, explain why"),
+            ("contend test -- pytest -x", "Run a test suite; explain it if nothing moves for a minute"),
             (
                 "contend test --deadline 20s --output hang.xml -- cargo test",
                 "Write the result for JUnit's readers as well",

@@ -1,4 +1,4 @@
-//! `contend hang`: why processes stand still, by two looks from outside.
+//! `contend hang`: why processes hang, by two looks from outside.
 
 use crate::output::Destination;
 use blame::Allowance;

@@ -120,7 +120,7 @@ fn watch(mut child: Child, deadline: Duration, interruption: &Interruption) -> a
     }
 }
 
-/// What the processes of the command did so far.
+/// The work of the processes of the command so far.
 #[derive(Default)]
 struct Activity {
     at: Option<Instant>,

@@ -1,5 +1,5 @@
-//! `contend hang`, and a trace of a program that hangs: the verdict, the threads and the places of programs that stand
-//! still in a known way, and of programs that are only idle.
+//! `contend hang`, and a trace of a program that hangs: the verdict, the threads and the places of programs that
+//! hang in a known way, and of programs that are only idle.
 
 use crate::programs::Programs;
 use rustix::process::{Pid, Signal, kill_process};
@@ -54,7 +54,7 @@ fn found(program: &Path, arguments: &[&str]) -> Option<(Hanging, Value)> {
     Some((hanging, answer))
 }
 
-/// Asserts the verdict of a way to stand still, and that its sentence has these words.
+/// Asserts the verdict of a way to hang, and that its sentence has these words.
 fn assert_found(way: &str, class: &str, code: &str, words: &[&str]) {
     let programs = Programs::new();
     let Some(program) = programs.compiled("hangs", &[]) else { return };

@@ -26,7 +26,7 @@ pub fn show(record: &TraceRecord<'_>, page: &Page) -> String {
     let excluding: Vec<&Row> = of(RowKind::Lock).filter(|row| row.excludes()).collect();
     let signals: Vec<&Row> = of(RowKind::Lock).filter(|row| !row.excludes()).collect();
     let mut text = String::new();
-    // A hang is no slow lock: nothing is gained by a shorter section.
+    // A shorter critical section gains nothing for threads that hang.
     if let Some(found) = &record.parameters.hang {
         text.push_str(&format!("{}\n", hang::words::sentence(found)));
         hang::words::lines(found).iter().for_each(|line| text.push_str(&format!("  {line}\n")));

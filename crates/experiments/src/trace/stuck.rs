@@ -40,7 +40,7 @@ impl StuckThreads {
         Some(found)
     }
 
-    /// Looks again as early as a hang can be told.
+    /// Looks again as early as a hang can be recognised.
     pub fn hurry(&mut self) {
         self.still.hurry();
     }

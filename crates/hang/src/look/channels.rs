@@ -67,7 +67,7 @@ impl Channels {
         }
         peers.sort_unstable();
         peers.dedup();
-        // Any of them may go on: that is not looked at for so many.
+        // Any of them may go on, and there are too many to look at.
         if peers.len() > MOST_PEERS {
             return Wait::Outside { call: call.to_owned(), is_timed };
         }

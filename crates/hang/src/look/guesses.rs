@@ -53,7 +53,7 @@ pub fn acquirers(pid: u32, threads: &mut [&mut Looked], names: &mut Names) {
     }
 }
 
-/// Gives waits in parking_lot the addresses of the locks: its threads wait in words of their own.
+/// Gives waits in parking_lot the addresses of the locks: each of its threads waits in its own word.
 fn name_parking_locks(pid: u32, threads: &mut [&mut Looked]) {
     let mut parked = Parked::default();
     threads.iter().filter(|one| one.is_parking).for_each(|one| parked.note(pid, one.futex));

@@ -37,7 +37,7 @@ pub struct Looker {
     allowance: Allowance,
 }
 
-/// What is kept of a process.
+/// The data of a process that are kept between looks.
 struct Known {
     map: Vec<u8>,
     stacks: Stacks,
@@ -45,7 +45,7 @@ struct Known {
     language: Language,
 }
 
-/// What a thread did so far.
+/// The work of a thread so far, and its wait.
 #[derive(Clone, PartialEq)]
 struct Mark {
     ran: [u64; 2],

@@ -2,7 +2,7 @@
 //! its process has to send.
 //!
 //! A process that is waited for goes on if any of its threads does, so such a wait is a part of a cycle only if all of its
-//! threads stand still. The owner of a lock is one thread, and no other can release it.
+//! threads hang. The owner of a lock is one thread, and no other can release it.
 
 use crate::case::{Case, Waker};
 use crate::explanation::Finding;

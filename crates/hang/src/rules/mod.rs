@@ -44,7 +44,7 @@ pub fn explain(snapshot: &Snapshot) -> Explanation {
         let (process, thread) = case.nodes[*node];
         !shown.contains(&(process.pid, thread.tid))
     };
-    // The threads that stand still say more about a hang than those that go on.
+    // The threads that hang say more about a hang than those that go on.
     let mut others: Vec<usize> = (0..case.nodes.len()).filter(is_other).collect();
     others.sort_by_key(|node| case.is_able[*node]);
     Explanation {

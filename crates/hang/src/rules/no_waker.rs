@@ -1,6 +1,6 @@
 //! A lost wake-up: threads wait for events, and each thread that could cause them waits as well.
 //!
-//! Who would have signalled is not known, only that nothing which is left can: no thread runs, waits for a time, or for
+//! It is not known which thread would have signalled, only that none that is left can: no thread runs, waits for a time, or for
 //! something outside of the processes. Where a runtime has waits that are not of threads, that is not known either.
 
 use crate::case::Case;

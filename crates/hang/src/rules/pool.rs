@@ -59,7 +59,7 @@ fn task(thread: &Thread) -> Option<(&Frame, &Frame)> {
     Some((&frames[pair[0]], &frames[pair[1]]))
 }
 
-/// Returns whether a function is of a library with threads of its own: no header, and no language's way to begin threads.
+/// Returns whether a function is of a library that has its own threads: no header, and no language's way to begin threads.
 fn is_library(frame: &Frame) -> bool {
     const BEGINNINGS: [&str; 4] = ["/threading.py:", "/rustc/", "/rustlib/", "/include/"];
     let source = frame.source.as_deref().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A thread that waits for a lock of its own: it acquired the lock in a caller, kept it when a function returned, or is in a
+//! A thread that waits for its own lock: it acquired the lock in a caller, kept it when a function returned, or is in a
 //! signal handler that interrupted the function with the lock.
 //!
 //! The C library's locks of its heap and of streams do not say who owns them. A handler that waits for one of them is in a

@@ -75,7 +75,7 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
-    /// Gives way to a hang: what would make a lock faster helps no thread that waits for ever.
+    /// Gives way to a hang: what would make a lock faster does not help a thread that waits without an end.
     pub fn note_hang(&mut self, hang: Option<&hang::Explanation>) {
         if let Some(hang) = hang {
             self.findings.clear();

@@ -64,7 +64,7 @@ pub enum Piece {
     Snapshot(Snapshot),
     /// Threads that wait longer than the deadline.
     Hang(Vec<Row>),
-    /// The threads of the program stand still.
+    /// Threads of the program hang.
     StandsStill(Box<hang::Explanation>),
     /// The program has ended, and these processes of it go on.
     Outlived(OutlivedProgram),
