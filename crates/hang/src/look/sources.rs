@@ -10,7 +10,10 @@ const MOST_LINES: usize = 400;
 /// Returns the source of a file of a process.
 pub fn text(pid: u32, file: &str) -> Option<String> {
     let root = Path::new("/proc").join(pid.to_string());
-    let path = if file.starts_with('/') { root.join("root").join(&file[1..]) } else { root.join("cwd").join(file) };
+    let path = match file.strip_prefix('/') {
+        Some(absolute) => root.join("root").join(absolute),
+        None => root.join("cwd").join(file),
+    };
     // A named pipe would wait for a writer.
     std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file)?;
     let mut text = String::new();
