@@ -64,12 +64,12 @@ impl Spins {
         (self.until, self.next) = (now_s + WINDOW_S, now_s + WINDOW_S + pause_s);
     }
 
-    /// Closes the window if it is over; returns the stacks of the samples that spun, with their processes.
-    pub fn end(&mut self, now_s: f64) -> Vec<(u32, Stack)> {
+    /// Closes the window if it is over; returns the stacks of the samples with their processes, and whether they spun.
+    pub fn end(&mut self, now_s: f64) -> Vec<(u32, Stack, bool)> {
         if self.events.is_empty() || now_s < self.until {
             return Vec::new();
         }
-        let mut spinning = Vec::new();
+        let mut samples = Vec::new();
         for (process, mut ring) in std::mem::take(&mut self.events) {
             for _ in 0..MOST_AT_ONCE {
                 let Some(record) = ring.next_record() else { break };
@@ -79,12 +79,11 @@ impl Spins {
                     continue;
                 };
                 self.count += 1;
-                if self.is_spinning(process, stack.instruction) {
-                    spinning.push((process, stack));
-                }
+                let is_spinning = self.is_spinning(process, stack.instruction);
+                samples.push((process, stack, is_spinning));
             }
         }
-        spinning
+        samples
     }
 
     fn is_spinning(&mut self, process: u32, instruction: u64) -> bool {

@@ -19,6 +19,7 @@ mod plan;
 mod preempted;
 mod python_locks;
 mod record;
+pub mod rules;
 mod section;
 mod show;
 mod show_cycles;
