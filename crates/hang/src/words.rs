@@ -91,7 +91,14 @@ fn finding(finding: &Finding) -> String {
         Finding::Going { members } => going(members),
         Finding::NotSeen { members } => match members.first() {
             Some(first) => {
-                format!("no thread of {} runs, and what would wake them is not seen from outside", process(first))
+                let wait = match &first.wait {
+                    wait @ (Wait::Requests { .. } | Wait::Terminal) => format!("; it waits for {}", object(wait)),
+                    _ => String::new(),
+                };
+                format!(
+                    "no thread of {} runs{wait}, and what else its code waits for is not seen from outside",
+                    process(first)
+                )
             }
             None => "no thread could be looked at".into(),
         },

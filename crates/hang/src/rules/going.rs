@@ -18,16 +18,12 @@ pub fn find(case: &Case<'_>) -> Option<Finding> {
     }
     let members = nodes.iter().take(MOST).map(|node| case.member(*node)).collect();
     let is_shown = nodes.iter().any(|node| rank(case, *node) < NOT_SHOWN);
-    // Nothing else than events that threads of a runtime may cause by ways that are not seen.
-    let has_runtime = nodes.iter().any(|node| case.nodes[*node].0.language == Language::Go);
-    Some(if is_shown && !(has_runtime && rank(case, first) > TIME) {
-        Finding::Going { members }
-    } else {
-        Finding::NotSeen { members }
-    })
+    // The waits of goroutines and of Java's monitors are not those of the threads that serve them.
+    let has_runtime = matches!(case.nodes[first].0.language, Language::Go | Language::Java);
+    let is_seen = is_shown && (!has_runtime || thread.wait == Wait::Nothing);
+    Some(if is_seen { Finding::Going { members } } else { Finding::NotSeen { members } })
 }
 
-const TIME: usize = 7;
 const NOT_SHOWN: usize = 10;
 
 /// Returns the place of a thread among those that say why the process is not hung.
@@ -42,7 +38,7 @@ fn rank(case: &Case<'_>, node: usize) -> usize {
         _ if thread.has_moved => 4,
         Wait::Peer { .. } | Wait::FileLock { .. } => 5,
         Wait::Child { .. } => 6,
-        Wait::Time { .. } => TIME,
+        Wait::Time { .. } => 7,
         Wait::Outside { .. } => 8,
         Wait::Signal | Wait::Disk { .. } | Wait::Event { is_timed: true, .. } => 9,
         Wait::Lock(_) | Wait::Event { .. } | Wait::Join { .. } | Wait::Hidden => NOT_SHOWN,

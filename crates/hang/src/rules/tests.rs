@@ -143,6 +143,16 @@ fn peer_is_reported_only_if_it_stands_still() {
 }
 
 #[test]
+fn requests_do_not_clear_a_runtime_whose_waits_are_not_seen() {
+    let mut server = recorded!("server");
+    assert_eq!(explain(&server).class, Class::NotHung);
+    server.processes[0].language = Language::Go;
+    assert_eq!(explain(&server).class, Class::Unknown);
+    server.processes[0].threads[0].wait = Wait::Nothing;
+    assert_eq!(explain(&server).class, Class::NotHung, "it runs");
+}
+
+#[test]
 fn threads_that_moved_are_in_no_hang() {
     for mut snapshot in
         [recorded!("cycle"), recorded!("kept"), recorded!("ended"), recorded!("slow"), recorded!("lost")]
