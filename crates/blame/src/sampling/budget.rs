@@ -128,6 +128,17 @@ pub fn moves_bytes(number: i64) -> bool {
     [libc::SYS_read, libc::SYS_write, libc::SYS_readv, libc::SYS_writev, libc::SYS_close].contains(&number)
 }
 
+/// Returns whether a call waits for bytes of another thread or process, such as a request.
+pub fn moves_messages(number: i64) -> bool {
+    const CALLS: [libc::c_long; 5] =
+        [libc::SYS_read, libc::SYS_recvfrom, libc::SYS_recvmsg, libc::SYS_ppoll, libc::SYS_epoll_pwait];
+    #[cfg(target_arch = "x86_64")]
+    if [libc::SYS_poll, libc::SYS_epoll_wait].contains(&number) {
+        return true;
+    }
+    CALLS.contains(&number)
+}
+
 const STORAGE: [libc::c_long; 20] = [
     libc::SYS_pread64,
     libc::SYS_pwrite64,

@@ -1,5 +1,6 @@
 //! The locks of Java programs, by the thread dumps of the virtual machine.
 
+use super::activity::Activity;
 use super::objects::{Inner, Inners, Object, larger_pool};
 use super::{Cause, Evidence, Measure};
 use crate::trace::rules::Rule;
@@ -124,7 +125,7 @@ pub(super) fn cause(object: &Object, lock: &JavaLock) -> Option<Cause> {
         }
         _ => inners.main().map_or_else(
             || format!("call {method} outside of the critical section of {name}"),
-            |inner| inner.remedy(name, &verb),
+            |inner| inner.remedy(name, &activity(&holder.state)),
         ),
     };
     let (who, condition) = match is_supposed && !name.starts_with("Semaphore ") {
@@ -145,6 +146,15 @@ pub(super) fn cause(object: &Object, lock: &JavaLock) -> Option<Cause> {
         share,
         measure: Measure::None,
     })
+}
+
+fn activity(state: &State) -> Activity {
+    match state {
+        State::Runnable => Activity::Ran,
+        State::Sleeping => Activity::Slept(None),
+        State::Waiting => Activity::Hidden,
+        State::Blocked { class } => Activity::WaitedFor(format!("the lock of class {class}")),
+    }
 }
 
 fn verb(state: &State) -> String {

@@ -5,6 +5,7 @@
 //! locks, and it is a part of the record. Each cause is a share of the whole wait; a remedy is given only where one cause
 //! accounts for more than half of it.
 
+mod activity;
 mod causes;
 mod java;
 mod objects;

@@ -1,5 +1,6 @@
 //! The objects that were waited for, with names: the locks that the library noted, futex words, and loops that spin.
 
+use super::activity::Activity;
 use super::causes::ENOUGH_S;
 use super::{Evidence, Rows};
 use crate::trace::python_locks::{PythonPlace, is_work};
@@ -571,29 +572,22 @@ impl Inner {
         self.source.as_ref().map_or_else(|| self.function.clone(), |source| format!("{} ({source})", self.function))
     }
 
-    /// Returns the remedy for a lock that is held while this function does `what`.
-    pub(super) fn remedy(&self, lock: &str, what: &str) -> String {
-        // The name of a lock can have a line of the source in parentheses.
-        let is_call = ["slept", "waited for I/O", "was blocked"].iter().any(|begin| what.starts_with(begin));
-        let call = what.split(['(', ')']).nth(1).filter(|_| is_call);
+    /// Returns the remedy for a lock that is held while this function does something that blocks.
+    pub(super) fn remedy(&self, lock: &str, activity: &Activity) -> String {
         if self.is_section {
-            if let Some(other) = what.strip_prefix("waited for ").filter(|_| !is_call) {
+            if let Some(other) = activity.other_lock() {
                 return format!("in {}, acquire {other} outside of the critical section of {lock}", self.label());
             }
-            let call = self.calls.as_deref().or(call).unwrap_or("the function that blocks");
+            let call = self.calls.clone().or_else(|| activity.call());
+            let call = call.as_deref().unwrap_or("the function that blocks");
             return format!("in {}, call {call} outside of the critical section of {lock}", self.label());
         }
-        let blocks = match what {
-            what if what.starts_with("slept") => "sleeps",
-            what if what.starts_with("waited for I/O") => "waits for I/O",
-            what if what.starts_with("waited") => "waits",
-            _ => "blocks",
-        };
         format!(
-            "move {}{} out of the critical section of {lock}: it {blocks} while it holds the lock. If it writes data that \
-             the lock protects, those writes still need the lock",
+            "move {}{} out of the critical section of {lock}: it {} while it holds the lock. If it writes data that the \
+             lock protects, those writes still need the lock",
             self.label(),
-            self.callers
+            self.callers,
+            activity.verb()
         )
     }
 }
@@ -602,16 +596,6 @@ impl Inner {
 pub fn larger_pool(semaphore: &str, place: &str) -> String {
     let function = function_in(place);
     format!("raise the limit of {semaphore} (a larger pool), or hold it for less time in {function}")
-}
-
-/// Returns a remedy with its condition: a thread that waits for bytes may wait for its next job.
-pub(super) fn unless_job(what: &str, remedy: String) -> String {
-    const WAITS: [&str; 5] = ["read", "recv", "recvmsg", "poll", "epoll_wait"];
-    let call = what.strip_prefix("was blocked (").and_then(|rest| rest.strip_suffix(')'));
-    match call.is_some_and(|call| WAITS.contains(&call)) {
-        true => format!("unless that is the wait for the next job, {remedy}"),
-        false => remedy,
-    }
 }
 
 /// The innermost functions that blocked, and for how long.
@@ -819,7 +803,8 @@ mod tests {
     }
 
     fn remedy(functions: &[&str], section: Option<&str>) -> Option<String> {
-        Inner::of(&path(functions), section).map(|inner| inner.remedy("table_lock", "slept (nanosleep)"))
+        Inner::of(&path(functions), section)
+            .map(|inner| inner.remedy("table_lock", &Activity::Slept(Some(libc::SYS_nanosleep))))
     }
 
     #[test]
@@ -847,13 +832,6 @@ mod tests {
         );
         assert_eq!(remedy(&[], Some("refresh")), None);
         assert_eq!(remedy(&["nanosleep", "lib:run"], None), None);
-    }
-
-    #[test]
-    fn remedy_for_a_wait_for_bytes_has_a_condition() {
-        let remedy = |what| unless_job(what, "move it".into());
-        assert_eq!(remedy("was blocked (read)"), "unless that is the wait for the next job, move it");
-        assert_eq!([remedy("was blocked (connect)"), remedy("waited for I/O (read)")], ["move it", "move it"]);
     }
 
     #[test]

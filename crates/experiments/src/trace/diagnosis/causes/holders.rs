@@ -1,6 +1,7 @@
 //! Causes by the activity of the holders, which the samples or the record of the switches show.
 
-use super::super::objects::{Inner, Inners, Object, called_in, function_in, larger_pool, unless_job, without_offset};
+use super::super::activity::Activity;
+use super::super::objects::{Inner, Inners, Object, called_in, function_in, larger_pool, without_offset};
 use super::super::{Cause, Evidence, Measure, Rows, python};
 use super::Limits;
 use super::priorities::inverted;
@@ -9,8 +10,7 @@ use crate::trace::python_locks::PYTHON;
 use crate::trace::record::{Row, RowKind};
 use crate::trace::rules::Rule;
 use blame::frames::{Kind as FrameKind, is_lock_wrapper};
-use blame::places::{lock_name, site_label};
-use blame::sampling::budget::{Part, call_name};
+use blame::places::site_label;
 use blame::sampling::waited::{Holder, Wait};
 use record::Bin;
 use std::collections::BTreeMap;
@@ -25,10 +25,6 @@ const SHORT_HOLD_NS: f64 = 2_000.0;
 /// for 28 to 82 holds where the readers' sections were too long, and for 1,500 where nothing else was wrong.
 const STARVED: u64 = 200;
 
-/// The activities of a thread that kept a holder from another lock, and was not blocked.
-const RAN: &str = "ran";
-const NO_CPU: &str = "had no CPU";
-
 /// The place where a holder was blocked: the function and its caller, and the lock that it held.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Blocking {
@@ -40,15 +36,15 @@ struct Blocking {
 #[derive(Default)]
 struct Blocked {
     seconds: f64,
-    whats: BTreeMap<String, f64>,
+    activities: BTreeMap<Activity, f64>,
     inners: Inners,
 }
 
 impl Blocked {
     /// Returns its activity for most of the time.
-    fn what(&self) -> String {
-        let most = self.whats.iter().max_by(|one, other| one.1.total_cmp(other.1));
-        most.map_or_else(String::new, |(what, _)| what.clone())
+    fn activity(&self) -> Activity {
+        let most = self.activities.iter().max_by(|one, other| one.1.total_cmp(other.1));
+        most.map_or(Activity::Hidden, |(activity, _)| activity.clone())
     }
 }
 
@@ -57,7 +53,7 @@ fn place_unplaced(by_place: &mut BTreeMap<Blocking, Blocked>) {
     let unplaced: Vec<Wait> = by_place.keys().filter(|at| at.place.is_empty()).map(|at| at.held).collect();
     for held in unplaced {
         let Some(blocked) = by_place.remove(&Blocking { place: String::new(), held }) else { continue };
-        let is_alike = |at: &Blocking, other: &Blocked| at.held == held && other.what() == blocked.what();
+        let is_alike = |at: &Blocking, other: &Blocked| at.held == held && other.activity() == blocked.activity();
         let alike = by_place.iter_mut().filter(|(at, other)| is_alike(at, other));
         match alike.max_by(|one, other| one.1.seconds.total_cmp(&other.1.seconds)) {
             Some((_, most)) => most.seconds += blocked.seconds,
@@ -240,7 +236,8 @@ impl Evidence<'_> {
                     let blocked =
                         by_place.entry(Blocking { place: acquired_at.unwrap_or_default(), held }).or_default();
                     blocked.seconds += seconds;
-                    *blocked.whats.entry(if *is_running { RAN } else { NO_CPU }.to_owned()).or_default() += seconds;
+                    let activity = if *is_running { Activity::Ran } else { Activity::NoCpu };
+                    *blocked.activities.entry(activity).or_default() += seconds;
                     continue;
                 }
                 _ => continue,
@@ -252,10 +249,10 @@ impl Evidence<'_> {
             let shared = object.shared_function(&frames).filter(|_| pair.is_none());
             let acquired_in = python.as_deref().or(acquired_in).or(shared.as_deref());
             let place = called_in(&frames, acquired_in);
-            let what = self.wait_words(*wait);
+            let activity = self.activity(*wait);
             let blocked = by_place.entry(Blocking { place, held }).or_default();
             blocked.seconds += seconds;
-            *blocked.whats.entry(what).or_default() += seconds;
+            *blocked.activities.entry(activity).or_default() += seconds;
             let inner = Inner::of(&frames, acquired_in);
             let is_outside = |inner: &Inner| python::is_outside(&inner.function, &frames, &object.frames);
             blocked.inners.add(inner.filter(|inner| object.kind != PYTHON || !is_outside(inner)), *seconds);
@@ -300,10 +297,10 @@ impl Evidence<'_> {
                 measure: measure(object),
             };
         };
-        let what = blocked.what();
-        let is_chained = [RAN, NO_CPU].contains(&&*what);
+        let activity = blocked.activity();
+        let is_chained = activity.is_runnable();
         // A thread that ran also had no CPU at times.
-        let seconds = if is_chained { blocked.whats[&what] } else { blocked.seconds };
+        let seconds = if is_chained { blocked.activities[&activity] } else { blocked.seconds };
         let (share, inners) = (share * seconds / sampled_s, blocked.inners);
         let function = function_in(&place);
         let inside = if function.is_empty() { String::new() } else { format!(" in {function}") };
@@ -319,12 +316,12 @@ impl Evidence<'_> {
         let waits_at = object.place();
         let remedy = if is_pool {
             larger_pool(section, &waits_at)
-        } else if what == RAN {
+        } else if activity == Activity::Ran {
             less_in_chain(function, section, other.as_ref().map(|_| &**name))
-        } else if what == NO_CPU {
+        } else if activity == Activity::NoCpu {
             limits.fewer_threads()
         } else if let Some(inner) = inners.main() {
-            inner.remedy(section, &what)
+            inner.remedy(section, &activity)
         } else if function.is_empty() {
             format!("move the call that blocks out of the critical section of {section}")
         } else {
@@ -334,25 +331,10 @@ impl Evidence<'_> {
             rule: if is_pool { Rule::PoolTooSmall } else { Rule::HolderBlocked },
             object: name.clone(),
             place: if place.is_empty() || is_pool { waits_at } else { place.clone() },
-            text: format!("{holder} {what}{inside} for {} of the wait", terminal::percent(share)),
-            remedy: Some(unless_job(&what, remedy)).filter(|_| share > 0.5),
+            text: format!("{holder} {activity}{inside} for {} of the wait", terminal::percent(share)),
+            remedy: Some(activity.unless_job(remedy)).filter(|_| share > 0.5),
             share,
             measure: measure(object),
-        }
-    }
-
-    /// Returns the activity of a blocked thread, as a verb.
-    pub(super) fn wait_words(&mut self, wait: Wait) -> String {
-        match wait {
-            Wait::Call { part: Part::Sleep, number } => format!("slept ({})", call_name(number)),
-            Wait::Call { part: Part::Io, number } => format!("waited for I/O ({})", call_name(number)),
-            Wait::Call { number, .. } => format!("was blocked ({})", call_name(number)),
-            Wait::Lock(slot) => {
-                let name = self.region.map(|region| lock_name(region, self.names, slot)).unwrap_or_default();
-                format!("waited for {name}")
-            }
-            Wait::Word { .. } => "waited in a futex call".into(),
-            Wait::Hidden => "was blocked".into(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Causes by the activity of the threads that do not wait for a lock, one of which holds it.
 
-use super::super::objects::{Inner, Inners, Object, called_in, function_in, larger_pool, unless_job, without_offset};
+use super::super::activity::Activity;
+use super::super::objects::{Inner, Inners, Object, called_in, function_in, larger_pool, without_offset};
 use super::super::{Cause, Evidence, Measure, Rows};
 use super::Limits;
 use crate::trace::python_locks::PYTHON;
@@ -59,7 +60,7 @@ impl Evidence<'_> {
             None if acquirer.is_runtime => format!("the closure in {name}"),
             None => name.to_owned(),
         };
-        let mut by_wait: BTreeMap<(String, String), (f64, Inners)> = BTreeMap::new();
+        let mut by_wait: BTreeMap<(Activity, String), (f64, Inners)> = BTreeMap::new();
         // The time in which such a thread was blocked and no other ran; times of runnable threads otherwise.
         let (mut whole_s, mut blocked_s, mut runnable) = (0.0, 0.0, Peers::default());
         // The time in which any, and several, were in the function.
@@ -86,16 +87,17 @@ impl Evidence<'_> {
             for (wait, path) in inside {
                 let frames = self.frames(path);
                 let place = called_in(&frames, Some(&function));
-                let lock = rows.of(self.lock_of(wait, path)).filter(|row| row.excludes()).map(|row| &row.lock);
-                let what = lock.map_or_else(|| self.wait_words(wait), |lock| format!("waited for {lock}"));
-                let (seconds, inners) = by_wait.entry((what, place)).or_default();
+                let lock = rows.of(self.lock_of(wait, path)).filter(|row| row.excludes()).map(|row| row.lock.clone());
+                let activity = lock.map_or_else(|| self.activity(wait), Activity::WaitedFor);
+                let (seconds, inners) = by_wait.entry((activity, place)).or_default();
                 *seconds += each;
                 inners.add(Inner::of(&frames, Some(&function)), each);
             }
         }
         let whole_s = whole_s.max(object.waited.seconds);
-        let ((what, place), (seconds, inners)) =
-            by_wait.into_iter().max_by(|one, other| one.1.0.total_cmp(&other.1.0)).unwrap_or_default();
+        let most = by_wait.into_iter().max_by(|one, other| one.1.0.total_cmp(&other.1.0));
+        let ((activity, place), (seconds, inners)) =
+            most.unwrap_or_else(|| ((Activity::Hidden, String::new()), (0.0, Inners::default())));
         if is_blocked && seconds <= 0.0 || seconds + runnable.running_s + runnable.ready_s < LEAST_SEEN * whole_s {
             return None;
         }
@@ -125,10 +127,10 @@ impl Evidence<'_> {
         let remedy = if is_pool {
             larger_pool(lock, &object.place())
         } else if acquirer.is_runtime {
-            let call = what.split(['(', ')']).nth(1).unwrap_or("the call that blocks");
+            let call = activity.call().unwrap_or_else(|| "the call that blocks".into());
             format!("in {function}, call {call} outside of the critical section of {lock}")
         } else if let Some(inner) = inners.main() {
-            inner.remedy(lock, &what)
+            inner.remedy(lock, &activity)
         } else {
             format!("call {called} outside of the critical section of {lock}")
         };
@@ -147,8 +149,8 @@ impl Evidence<'_> {
             rule: if is_pool { Rule::PoolTooSmall } else { Rule::HolderBlocked },
             object: lock.clone(),
             place: if is_pool || place.is_empty() { object.place() } else { place },
-            text: format!("{held} {what} in {called} for {} of the wait", terminal::percent(share)),
-            remedy: Some(unless_job(&what, remedy))
+            text: format!("{held} {activity} in {called} for {} of the wait", terminal::percent(share)),
+            remedy: Some(activity.unless_job(remedy))
                 .filter(|_| share > 0.5 && (is_blocked || blocked_s > 0.5 * whole_s)),
             share,
             measure: Measure::None,
