@@ -13,7 +13,7 @@ pub mod futexes;
 pub mod golang;
 pub mod jvm;
 mod lost;
-mod memory;
+pub mod memory;
 pub mod names;
 pub mod namespace;
 pub mod parked;

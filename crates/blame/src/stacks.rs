@@ -83,6 +83,7 @@ pub struct Stacks {
     /// A file system did not answer, so no further file is opened.
     is_stalled: bool,
     allowance: Allowance,
+    depth: usize,
 }
 
 /// A file that was looked at.
@@ -106,8 +107,9 @@ const MOST_OF_ALL: u64 = 96 << 20;
 const MOST_OF_FILE: u64 = 48 << 20;
 const MOST_FILES: usize = 1_024;
 
-/// Calls that are followed at most.
+/// Calls that are followed at most; and by [`Stacks::deep`].
 const DEPTH: usize = 16;
+const GREAT_DEPTH: usize = 96;
 
 impl Default for Stacks {
     fn default() -> Self {
@@ -120,6 +122,7 @@ impl Default for Stacks {
             room: MOST_OF_ALL,
             is_stalled: false,
             allowance: Allowance::default(),
+            depth: DEPTH,
         }
     }
 }
@@ -128,6 +131,11 @@ impl Stacks {
     /// Creates stacks whose files are read until a run ends.
     pub fn within(allowance: &Allowance) -> Self {
         Self { allowance: allowance.clone(), ..Self::default() }
+    }
+
+    /// Follows more calls: up to the first function of a thread, of which most have fewer.
+    pub fn deep(self) -> Self {
+        Self { depth: GREAT_DEPTH, ..self }
     }
 
     /// Learns the current memory map: the process may have executed another program.
@@ -237,7 +245,7 @@ impl Stacks {
                 Ok(None) => return (frames, true),
                 Err(_) => return (frames, false),
             }
-            if frames.len() == DEPTH {
+            if frames.len() == self.depth {
                 return (frames, true);
             }
         }

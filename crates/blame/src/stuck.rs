@@ -7,14 +7,16 @@
 //! | the same, robust or with priority inheritance | its first one | in that word |
 //! | `pthread_rwlock_t` | at 0, 8 or 12 in it | 24 bytes behind its beginning, for a writer |
 //!
-//! A word counts as an owner only if it is a thread of the process: so a lock that is laid out otherwise has none.
+//! A word counts as an owner only if it is a thread of the process: so a lock that is laid out otherwise has none. Only
+//! where the C library's function for mutexes waits, and the other words are those of a mutex, an owner can be gone.
 
 use crate::frames::{Frames, Kind};
 use crate::memory::{read, top_of_stack};
 use crate::names::Names;
+use crate::namespace::OwnNumbers;
 use crate::sampling::{Call, call_of, threads};
 use crate::stacks::{Stack, Stacks};
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 /// A blocked thread.
 #[derive(Clone, Debug)]
@@ -43,6 +45,8 @@ pub struct Wanted {
 pub enum Owner {
     /// The kernel's number of the thread.
     Thread(u32),
+    /// A thread that the process does not have: it has ended, or is another process's.
+    Gone(u32),
     /// Some threads hold it as readers, which no word names.
     Readers,
     Unknown,
@@ -53,14 +57,23 @@ const MOST_THREADS: usize = 1_024;
 
 /// Looks at the blocked threads of a process, whose memory map `names` and `stacks` know.
 pub fn blocked(process: u32, slot: u32, names: &mut Names, stacks: &mut Stacks) -> Vec<Blocked> {
-    let alive: HashSet<u32> = threads(process).collect();
+    let alive = alive(process);
     let look = |thread: u32| of_thread(process, thread, &alive, slot, names, stacks);
     threads(process).take(MOST_THREADS).filter_map(look).collect()
 }
 
 /// Looks at one blocked thread.
 pub fn blocked_thread(process: u32, thread: u32, slot: u32, names: &mut Names, stacks: &mut Stacks) -> Option<Blocked> {
-    of_thread(process, thread, &threads(process).collect(), slot, names, stacks)
+    of_thread(process, thread, &alive(process), slot, names, stacks)
+}
+
+/// The threads of a process: their numbers for the kernel, by those that the process knows.
+pub type Alive = HashMap<u32, u32>;
+
+/// Returns the threads that a process has now.
+pub fn alive(process: u32) -> Alive {
+    let mut numbers = OwnNumbers::of(process);
+    threads(process).filter_map(|thread| Some((numbers.own(thread)?, thread))).collect()
 }
 
 /// Returns the circles of threads that wait for each other without an end: each waits for a lock of the next one, and
@@ -94,7 +107,7 @@ pub fn circles(blocked: &[Blocked]) -> Vec<Vec<&Blocked>> {
 fn of_thread(
     process: u32,
     thread: u32,
-    alive: &HashSet<u32>,
+    alive: &Alive,
     slot: u32,
     names: &mut Names,
     stacks: &mut Stacks,
@@ -119,21 +132,25 @@ fn switches(process: u32, thread: u32) -> Option<u64> {
 const OWNER: u32 = 0x3fff_ffff;
 /// The operations of `futex` without their flags.
 const OPERATION: u64 = 0x7f;
+const MOST_THREAD_NUMBER: u32 = 1 << 22;
+/// All bits that glibc sets in the word of a mutex's type.
+const MUTEX_FLAGS: u32 = 0x3ff;
 const PRIVATE: u64 = libc::FUTEX_PRIVATE_FLAG as u64;
 const WAITS: [u64; 2] = [libc::FUTEX_WAIT as u64, libc::FUTEX_WAIT_BITSET as u64];
 const LOCKS: [u64; 2] = [libc::FUTEX_LOCK_PI as u64, 13];
 
-fn wanted(process: u32, call: Call, kind: Option<Kind>, alive: &HashSet<u32>) -> Option<Wanted> {
+/// Returns the lock that a thread waits for in this call, whose functions wait for an object of this kind.
+pub fn wanted(process: u32, call: Call, kind: Option<Kind>, alive: &Alive) -> Option<Wanted> {
     let operation = call.arguments[1] & OPERATION;
     if call.number != libc::SYS_futex || !WAITS.contains(&operation) && !LOCKS.contains(&operation) {
         return None;
     }
     let (word, is_timed) = (call.arguments[0], call.arguments[3] != 0);
     let found = |address: u64, kind: Kind, owner: Owner| Some(Wanted { address, kind, owner, is_timed });
-    let is_alive = |thread: &u32| alive.contains(thread);
+    let known = |thread: u32| alive.get(&thread).copied();
     // The kernel clears the number of an ended thread, and wakes its waiters as those of a word that processes share.
     let may_join = kind.is_none() && call.arguments[1] & PRIVATE == 0 && WAITS.contains(&operation);
-    if may_join && is_alive(&(call.arguments[2] as u32)) {
+    if may_join && known(call.arguments[2] as u32).is_some() {
         return None;
     }
     match kind {
@@ -143,11 +160,15 @@ fn wanted(process: u32, call: Call, kind: Option<Kind>, alive: &HashSet<u32>) ->
         }
         // A wait for a condition ends with getting the mutex back.
         Some(Kind::Mutex | Kind::Condition) | None => {
-            let [first, _, owner] = words(process, word)?;
-            let by_word = Some(first & OWNER).filter(|thread| first > 2 && is_alive(thread));
-            let by_mutex = Some(owner).filter(|thread| first == 2 && is_alive(thread));
+            let [first, _, owner, users, flags] = words(process, word)?;
+            let by_word = known(first & OWNER).filter(|_| first > 2);
+            let by_mutex = known(owner).filter(|_| first == 2);
+            // The kernel gives no thread a greater number.
+            let is_number = (1..=MOST_THREAD_NUMBER).contains(&owner);
+            let is_gone = first == 2 && is_number && users > 0 && flags <= MUTEX_FLAGS;
             match by_word.or(by_mutex) {
                 Some(thread) => found(word, Kind::Mutex, Owner::Thread(thread)),
+                None if kind == Some(Kind::Mutex) && is_gone => found(word, Kind::Mutex, Owner::Gone(owner)),
                 None if kind == Some(Kind::Mutex) => found(word, Kind::Mutex, Owner::Unknown),
                 None => None,
             }
@@ -165,14 +186,14 @@ fn words<const N: usize>(process: u32, address: u64) -> Option<[u32; N]> {
 }
 
 /// Returns the beginning of a readers-writer lock that a word is in, and its owner: the one whose words fit.
-fn readers_writer(process: u32, word: u64, alive: &HashSet<u32>) -> (u64, Owner) {
+fn readers_writer(process: u32, word: u64, alive: &Alive) -> (u64, Owner) {
     /// Bits of the first word below the number of readers.
     const BELOW_READERS: u32 = 3;
     let at = |offset: u64| {
         let address = word.checked_sub(offset)?;
         let [readers, _, _, _, _, _, writer] = words(process, address)?;
         let owner = match () {
-            () if alive.contains(&writer) => Owner::Thread(writer),
+            () if alive.contains_key(&writer) => Owner::Thread(alive[&writer]),
             () if writer == 0 && (1..=alive.len() as u32 + 1).contains(&(readers >> BELOW_READERS)) => Owner::Readers,
             () => return None,
         };
@@ -194,7 +215,7 @@ mod tests {
         let waits_with = |flags: i32, kind| {
             let arguments = [word.as_ptr() as u64, (libc::FUTEX_WAIT_BITSET | flags) as u64, thread.into(), 0];
             let call = Call { number: libc::SYS_futex, arguments, pointer: 0, instruction: 0 };
-            wanted(process, call, kind, &[thread].into())
+            wanted(process, call, kind, &[(thread, thread)].into())
         };
         assert_eq!(waits_with(0, None), None, "the kernel wakes it as a waiter of a word that processes share");
         let owner = |wanted: Option<Wanted>| wanted.map(|wanted| wanted.owner);

@@ -2,7 +2,8 @@
 
 use super::complete;
 use crate::commands::{
-    baseline, compare, doctor, explain, history, ladder, machines, manual, report, schema, screen, survey, top,
+    baseline, compare, doctor, explain, hang, history, ladder, machines, manual, report, schema, screen, survey, test,
+    top,
 };
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use harness::{Example, Outcome, SharedFlags};
@@ -151,6 +152,32 @@ pub const OTHERS: &[Other] = &[
         ],
         below: &[],
         run: |matches, shared, _| top::run(&top::Flags::from_arg_matches(matches)?, shared),
+    },
+    Other {
+        name: "hang",
+        flags: hang::Flags::augment_args,
+        takes: &["format", "output", "quiet"],
+        examples: &[
+            ("contend hang 1234", "Explain why process 1234 does not go on"),
+            ("contend hang 1234 1240", "Explain two processes that may wait for each other"),
+            ("contend hang 1234 --format json --output hang.json", "Save the explanation with its evidence"),
+        ],
+        below: &[],
+        run: |matches, shared, _| hang::run(&hang::Flags::from_arg_matches(matches)?, shared),
+    },
+    Other {
+        name: "test",
+        flags: test::Flags::augment_args,
+        takes: &["output"],
+        examples: &[
+            ("contend test -- pytest -x", "Run a test suite; explain it if nothing moves for a minute"),
+            (
+                "contend test --deadline 20s --output hang.xml -- cargo test",
+                "Write the result for JUnit's readers as well",
+            ),
+        ],
+        below: &[],
+        run: |matches, shared, _| test::run(&test::Flags::from_arg_matches(matches)?, shared),
     },
     Other {
         name: "doctor",

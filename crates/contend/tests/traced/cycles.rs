@@ -179,5 +179,5 @@ fn process_that_was_stuck_before_is_explained_by_owners() {
         assert!(steps.contains(&format!("\"takes\":\"{lock}\"")) && steps.contains(site), "{deadlock:#}");
     }
     assert_eq!(deadlock["stacks"].as_array().unwrap().len(), 2);
-    assert!(stderr.contains("deadlock after"), "{stderr}");
+    assert!(stderr.contains("Deadlock: "), "{stderr}");
 }

@@ -13,6 +13,7 @@ mod cycles;
 mod diagnosis;
 mod ends;
 mod faults;
+mod hangs;
 mod hostile;
 mod killed;
 mod labels;

@@ -66,7 +66,8 @@ impl Observer<Piece> for Lines<'_> {
                 text.lines().for_each(eprint_line);
             }
             Piece::Snapshot(snapshot) => self.snapshot(&snapshot.rows, snapshot.reason.as_deref()),
-            Piece::Hang(_) if self.is_quiet => {}
+            Piece::Hang(_) | Piece::StandsStill(_) if self.is_quiet => {}
+            Piece::StandsStill(found) => say(&hang::words::sentence(found)),
             Piece::Hang(rows) => rows.iter().for_each(|row| say(&hang(row))),
             Piece::Outlived(_) if self.is_quiet => {}
             Piece::Outlived(outlived) => say(&outlived.message()),

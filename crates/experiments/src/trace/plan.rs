@@ -70,6 +70,7 @@ pub const OUTCOMES: &[&str] = &[
     "sites_left_out",
     "verdict",
     "verdict_reason",
+    "hang",
     "samples",
     "lowered",
     "part",
@@ -137,6 +138,9 @@ pub struct Parameters {
     /// The sentence that explains it.
     #[serde(default)]
     pub verdict_reason: Option<String>,
+    /// The hang in which the program was at the end; absent if it was in none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hang: Option<hang::Explanation>,
     /// How often the states of all threads were sampled.
     #[serde(default)]
     pub samples: u64,

@@ -27,12 +27,20 @@ pub fn show(record: &TraceRecord<'_>, page: &Page) -> String {
     let of = |kind: RowKind| rows.iter().filter(move |row| row.kind == kind);
     let excluding: Vec<&Row> = of(RowKind::Lock).filter(|row| row.excludes()).collect();
     let signals: Vec<&Row> = of(RowKind::Lock).filter(|row| !row.excludes()).collect();
-    let mut text = heading(record);
+    let mut text = String::new();
+    // A shorter critical section gains nothing for threads that hang.
+    if let Some(found) = &record.parameters.hang {
+        text.push_str(&format!("{}\n", hang::words::sentence(found)));
+        hang::words::lines(found).iter().for_each(|line| text.push_str(&format!("  {line}\n")));
+    }
+    text.push_str(&heading(record));
     if let Some(one) = record.parameters.part {
         text.push_str(&part(one, record.parameters.elapsed_s, rows, page));
     }
     let is_diagnosed = words::program(rows).is_some();
-    if is_diagnosed {
+    if is_diagnosed && record.parameters.hang.is_some() {
+        words::program(rows).iter().for_each(|whole| text.push_str(&said(&words::budget(whole), page)));
+    } else if is_diagnosed {
         text.push_str(&diagnosis(record, page));
     } else {
         words::summary(rows).iter().for_each(|sentence| text.push_str(&said(sentence, page)));
@@ -42,7 +50,7 @@ pub fn show(record: &TraceRecord<'_>, page: &Page) -> String {
     if !has_all {
         for kind in ENDINGS {
             of(kind)
-                .filter(|row| words::is_brief(row))
+                .filter(|row| words::is_brief(row) && !is_explained(record, row))
                 .filter_map(words::ending)
                 .for_each(|sentence| text.push_str(&said(&sentence, page)));
         }
@@ -78,6 +86,16 @@ pub fn show(record: &TraceRecord<'_>, page: &Page) -> String {
         text.push_str(&block(lock, rows, page));
     }
     text
+}
+
+/// Returns whether the explanation of a hang says all that a row does: only notes of the library say where a lock was
+/// acquired.
+fn is_explained(record: &TraceRecord<'_>, row: &Row) -> bool {
+    let Some(hang) = &record.parameters.hang else { return false };
+    let says_more = row.kind == RowKind::Deadlock && row.steps.iter().any(|step| !step.held_site.is_empty());
+    matches!(row.kind, RowKind::Hang | RowKind::Deadlock)
+        && !says_more
+        && row.steps.iter().all(|step| hang.has_thread(step.thread))
 }
 
 /// Returns the budget of the time, the verdict whether locks are the problem, and the findings.

@@ -318,7 +318,7 @@ struct Watch {
     profile: Profile,
     java: Machines,
     next_sample: Instant,
-    stuck: HashMap<u32, StuckThreads>,
+    stuck: StuckThreads,
     deadline: Duration,
     /// Whether the time for the measurement ended it.
     is_out_of_time: bool,
@@ -369,7 +369,7 @@ impl Watch {
             profile: Profile::default(),
             java: Machines::default(),
             next_sample: began,
-            stuck: HashMap::new(),
+            stuck: StuckThreads::new(deadline, &allowance),
             deadline,
             outlived: None,
             parts: Parts::begin(None),
@@ -392,7 +392,6 @@ impl Watch {
             self.unwinders.retain(|pid, _| alive.contains(pid));
             self.maps.retain(|pid, _| alive.contains(pid));
         }
-        self.stuck.retain(|pid, stuck| alive.contains(pid) || !stuck.rows.is_empty());
     }
 
     fn is_running(&mut self) -> bool {
@@ -503,6 +502,9 @@ impl Watch {
                 Some(child) if !has_ended => child.wait(left),
                 _ => std::thread::sleep(left),
             }
+        }
+        if self.targets.alive().next().is_some() {
+            self.stuck.finish(&self.targets.alive().map(|(_, target)| target.pid).collect::<Vec<u32>>());
         }
     }
 
@@ -632,13 +634,9 @@ impl Watch {
     }
 
     fn look_for_hangs(&mut self, observer: &mut dyn Observer<Piece>) {
-        for (slot, target) in self.targets.alive() {
-            let Some(unwinder) = self.unwinders.get_mut(&target.pid) else { continue };
-            let stuck = self.stuck.entry(target.pid).or_insert_with(|| StuckThreads::new(self.deadline));
-            let new = stuck.look(target.pid, slot, &mut self.names, unwinder);
-            if !new.is_empty() {
-                let _ = observer.piece(&Piece::Hang(new));
-            }
+        let pids: Vec<u32> = self.targets.alive().map(|(_, target)| target.pid).collect();
+        if let Some(found) = self.stuck.look(&pids) {
+            let _ = observer.piece(&Piece::StandsStill(Box::new(found)));
         }
     }
 
@@ -727,7 +725,7 @@ impl Watch {
         self.windows.begin_part(now);
         self.profile.begin_part();
         self.java.begin_part();
-        self.stuck.values_mut().for_each(StuckThreads::begin_part);
+        self.stuck.begin_part();
         (self.thread_time_s, self.counted, self.most_threads) = (0.0, now, self.threads);
         (self.lost_before, self.calls_before) = self.rings.as_ref().map_or((0, 0), |rings| (rings.lost, rings.calls));
         self.busy_cpus = BusyCpus::begin();
@@ -760,7 +758,7 @@ impl Watch {
         let rows = builder.rows(&places);
         let (rows, mut diagnosis) = self.diagnose(rows, cpus, self.parts.elapsed_s(now));
         let (verdict, reason) = (diagnosis.verdict, diagnosis.reason.take());
-        let stuck = self.stuck.values().flat_map(|stuck| stuck.rows.iter().cloned()).collect();
+        let stuck = self.stuck.rows.clone();
         let processes = self.targets.all().count() as u32;
         Piece::Snapshot(Snapshot { rows: self.joined(rows, stuck, diagnosis), verdict, reason, processes })
     }
@@ -812,9 +810,11 @@ impl Watch {
         let preempted = if has_rings { builder.preempted(elapsed_s, &rows, &places) } else { Counted::default() };
         self.profile.end_turns();
         let (rows, mut diagnosis) = self.diagnose(rows, cpus, elapsed_s);
+        let hang = self.stuck.found.take();
+        diagnosis.note_hang(hang.as_ref());
         let (verdict, verdict_reason) = (diagnosis.verdict, diagnosis.reason.take());
         let (no_symbols, sparse) = (diagnosis.no_symbols.take(), diagnosis.sparse_samples.take());
-        let stuck = self.stuck.values_mut().flat_map(|stuck| std::mem::take(&mut stuck.rows)).collect();
+        let stuck = std::mem::take(&mut self.stuck.rows);
         let rows = self.joined(rows, stuck, diagnosis);
         let target = self.targets.first();
         let lost = Lost {
@@ -875,6 +875,7 @@ impl Watch {
             sites_left_out: 0,
             verdict,
             verdict_reason,
+            hang,
             samples: self.profile.samples,
             lowered: Vec::new(),
             part,

@@ -130,6 +130,7 @@ pub fn run_plan(
         sites_left_out: 0,
         verdict: None,
         verdict_reason: None,
+        hang: None,
         samples: 0,
         lowered: Vec::new(),
         all,

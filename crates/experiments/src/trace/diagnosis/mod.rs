@@ -80,6 +80,16 @@ pub struct Diagnosis {
     pub sparse_samples: Option<SparseSamples>,
 }
 
+impl Diagnosis {
+    /// Gives way to a hang: what would make a lock faster does not help a thread that waits without an end.
+    pub fn note_hang(&mut self, hang: Option<&hang::Explanation>) {
+        if let Some(hang) = hang {
+            self.findings.clear();
+            self.reason = Some(hang::words::sentence(hang));
+        }
+    }
+}
+
 /// A cause, and what helps.
 struct Cause {
     rule: Rule,

@@ -179,7 +179,7 @@ impl Observer<Piece> for Goroutines<'_> {
                 self.waited_s.clear();
                 self.observer.piece(&Piece::Part(measured))
             }
-            Piece::Hang(_) | Piece::Outlived(_) => self.observer.piece(piece),
+            Piece::Hang(_) | Piece::StandsStill(_) | Piece::Outlived(_) => self.observer.piece(piece),
         }
     }
 

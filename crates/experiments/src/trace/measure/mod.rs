@@ -35,7 +35,6 @@ use blame::namespace::own_number;
 use blame::places;
 use blame::preempted::Preempted;
 use blame::sampling::{self, profile::Profile};
-use blame::stacks::Stacks;
 use blame::switches::{Live, Switches};
 use blame::time::{Ticks, Time};
 use blame::waits::Waits;
@@ -65,6 +64,8 @@ pub enum Piece {
     Snapshot(Snapshot),
     /// Threads that wait longer than the deadline.
     Hang(Vec<Row>),
+    /// Threads of the program hang.
+    StandsStill(Box<hang::Explanation>),
     /// The program has ended, and these processes of it go on.
     Outlived(OutlivedProgram),
     /// Processes ended, and others run in their place.
@@ -248,8 +249,8 @@ impl Begun {
             without_locks: HashMap::new(),
             without_locks_seen: 0,
             hangs: Hangs::default(),
-            stuck: StuckThreads::new(plan.deadline),
-            stuck_stacks: Stacks::within(&allowance),
+            stuck: StuckThreads::new(plan.deadline, &allowance),
+            noted: None,
             other_users: OtherUsers::default(),
             apart: HashSet::new(),
             profile,
@@ -335,7 +336,8 @@ struct Watch<'a> {
     hangs: Hangs,
     /// The program's first process as it is seen from outside, which shows waits that the library does not note.
     stuck: StuckThreads,
-    stuck_stacks: Stacks,
+    /// Hangs by the notes of the library, and since when they wait for a look from outside.
+    noted: Option<(Instant, Vec<Row>)>,
     other_users: OtherUsers,
     /// The places of processes in other PID namespaces.
     apart: HashSet<u32>,
@@ -491,6 +493,10 @@ impl Watch<'_> {
     fn end(&mut self) {
         self.read_maps();
         self.hangs.note_new(self.memory.region(), &self.time, self.plan.deadline);
+        if !self.running.has_ended() {
+            self.stuck.finish(&self.sampled);
+            self.drop_noted_rows();
+        }
         let patience = self.plan.patience(self.session);
         if self.running.has_ended() {
             self.outliving.end(self.running.pid(), self.running.library(), patience);
@@ -616,34 +622,32 @@ impl Watch<'_> {
     }
 
     fn look_for_hangs(&mut self, observer: &mut dyn Observer<Piece>) {
-        let found = self.hangs.note_new(self.memory.region(), &self.time, self.plan.deadline);
-        if !found.is_empty() {
-            let rows = of_hangs(self.memory.region(), &mut self.names, &found);
-            let _ = observer.piece(&Piece::Hang(rows));
-        }
-        let new = self.look_from_outside();
+        /// The time in which a look from outside explains what the notes of the library show.
+        const PATIENCE: Duration = Duration::from_secs(2);
+        let new = self.hangs.note_new(self.memory.region(), &self.time, self.plan.deadline);
         if !new.is_empty() {
-            let _ = observer.piece(&Piece::Hang(new));
+            let rows = of_hangs(self.memory.region(), &mut self.names, &new);
+            self.noted.get_or_insert_with(|| (Instant::now(), Vec::new())).1.extend(rows);
+            self.stuck.hurry();
+        }
+        // From outside: a wait for a condition may be one to get its mutex back, and not all waits are for locks.
+        let found = self.stuck.look(&self.sampled);
+        let is_late = self.noted.as_ref().is_some_and(|(since, _)| since.elapsed() >= PATIENCE);
+        if let Some(found) = &found {
+            self.drop_noted_rows();
+            let _ = observer.piece(&Piece::StandsStill(Box::new(found.clone())));
+        }
+        if let Some((_, mut rows)) = self.noted.take_if(|_| found.is_some() || is_late) {
+            // Only the notes say where the locks of a deadlock were acquired.
+            rows.retain(|row| row.kind == RowKind::Deadlock || !self.stuck.has_reported(row));
+            let _ = observer.piece(&Piece::Hang(rows));
         }
     }
 
-    /// Looks from outside at threads that wait with locks held: a wait for a condition may be one to get its mutex back.
-    /// Returns the data that the library's notes do not show.
-    fn look_from_outside(&mut self) -> Vec<Row> {
-        let (region, pid) = (self.memory.region(), self.running.pid());
+    /// Drops the rows of deadlocks whose rows the notes of the library make better.
+    fn drop_noted_rows(&mut self) {
         let known = self.hangs.threads();
-        let is_stuck = deadlocks::waits_with_locks(region, &self.time).any(|thread| !known.contains(&thread));
-        let slot = region.processes().position(|process| process.pid.load(Relaxed) == pid);
-        let Some((slot, map)) = slot.filter(|slot| is_stuck && self.own.contains(slot)).zip(map_of(pid)) else {
-            return Vec::new();
-        };
-        self.stuck_stacks.learn(pid, &parse(&map));
-        let mut new = self.stuck.look(pid, slot as u32, &mut self.names, &mut self.stuck_stacks);
-        let is_new =
-            |row: &Row| row.kind == RowKind::Deadlock && row.steps.iter().any(|step| !known.contains(&step.thread));
-        new.retain(is_new);
-        self.stuck.rows.retain(is_new);
-        new
+        self.stuck.rows.retain(|row| row.steps.iter().any(|step| !known.contains(&step.thread)));
     }
 
     fn tell_interval(&mut self, span: Duration, before: &mut Totals, observer: &mut dyn Observer<Piece>) {
@@ -741,6 +745,8 @@ impl Watch<'_> {
         self.hangs.note_new(region, &self.time, self.plan.deadline);
         let after = self.marks(Longest::Reset);
         let (built, mut diagnosis) = self.diagnose(&after, elapsed_s);
+        let hang = self.stuck.found.take();
+        diagnosis.note_hang(hang.as_ref());
         let (verdict, verdict_reason) = (diagnosis.verdict, diagnosis.reason.take());
         let (no_symbols, sparse) = (diagnosis.no_symbols.take(), diagnosis.sparse_samples.take());
         let before = &self.before;
@@ -787,6 +793,7 @@ impl Watch<'_> {
             sites_left_out: built.sites_left_out,
             verdict,
             verdict_reason,
+            hang,
             samples: self.profile.samples,
             lowered: self.recording.lowered.clone(),
             part,

@@ -1,0 +1,181 @@
+//! `contend hang`, and a trace of a program that hangs: the verdict, the threads and the places of programs that
+//! hang in a known way, and of programs that are only idle.
+
+use crate::programs::Programs;
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// A program in a process group, which is killed at the end of its test.
+struct Hanging(Child);
+
+impl Drop for Hanging {
+    fn drop(&mut self) {
+        let _ = rustix::process::kill_process_group(Pid::from_child(&self.0), Signal::KILL);
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts the program and waits until it says that it begins, and for some time more.
+fn started(program: &Path, arguments: &[&str], input: Stdio) -> Hanging {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(input).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+    let mut child = command.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    std::thread::sleep(Duration::from_millis(400));
+    Hanging(child)
+}
+
+/// Returns the explanation of a process, or `None` where the kernel refuses it.
+fn explained(pid: u32) -> Option<Value> {
+    let mut contend = Command::new(env!("CARGO_BIN_EXE_contend"));
+    let output = contend.args(["hang", "--format", "json", &pid.to_string()]).output().unwrap();
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    if answer["explanation"]["finding"]["code"] == "refused" {
+        println!("skipped: needs kernel.yama.ptrace_scope 0");
+        return None;
+    }
+    Some(answer)
+}
+
+fn found(program: &Path, arguments: &[&str]) -> Option<(Hanging, Value)> {
+    if cfg!(not(target_arch = "x86_64")) {
+        println!("skipped: needs an x86-64 CPU");
+        return None;
+    }
+    let hanging = started(program, arguments, Stdio::null());
+    let answer = explained(hanging.0.id())?;
+    Some((hanging, answer))
+}
+
+/// Asserts the verdict of a way to hang, and that its sentence has these words.
+fn assert_found(way: &str, class: &str, code: &str, words: &[&str]) {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("hangs", &[]) else { return };
+    let file = programs.path("lock");
+    let Some((_hanging, answer)) = found(&program, &[way, file.to_str().unwrap()]) else { return };
+    let explanation = &answer["explanation"];
+    assert_eq!((&explanation["class"], &explanation["finding"]["code"]), (&class.into(), &code.into()), "{answer:#}");
+    let text = answer["text"].as_str().unwrap();
+    assert!(words.iter().all(|word| text.contains(word)), "{text}");
+}
+
+#[test]
+fn hanging_programs_are_explained_by_kind_thread_and_line() {
+    assert_found("cycle", "deadlock", "cycle", &["accounts", "journal", "pay (hangs.c:", "audit (hangs.c:"]);
+    assert_found("kept", "deadlock", "self_deadlock", &["accounts", "refill (hangs.c:", "returned without releasing"]);
+    assert_found("handler", "deadlock", "self_deadlock", &["accounts", "handler tick", "refill (hangs.c:"]);
+    assert_found("ended", "hang", "owner_gone", &["accounts", "refill (hangs.c:", "has ended"]);
+    assert_found("fork", "hang", "owner_gone", &["accounts", "refill (hangs.c:", "forked"]);
+    assert_found("pool", "deadlock", "pool", &["work", "await (hangs.c:", "2 threads"]);
+    assert_found("lost", "hang", "no_waker", &["ready", "consume (hangs.c:"]);
+    assert_found("slow", "hang", "held_lock", &["accounts", "keeps (hangs.c:", "sleeps"]);
+}
+
+#[test]
+fn processes_at_the_other_end_are_named() {
+    assert_found("pipe", "deadlock", "cycle", &["data from a pipe", "main (hangs.c:"]);
+    assert_found("silent", "hang", "peer", &["data from a pipe", "waits for a signal"]);
+    assert_found("file", "hang", "peer", &["/lock", "waits for a signal"]);
+}
+
+#[test]
+fn idle_and_running_programs_are_not_hung() {
+    assert_found("server", "not_hung", "going", &["requests on port"]);
+    assert_found("sleep", "not_hung", "going", &["a point in time"]);
+    assert_found("busy", "not_hung", "going", &["runs"]);
+}
+
+#[test]
+fn program_at_a_terminal_waits_for_its_user() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("hangs", &[]) else { return };
+    let user = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&user).and_then(|()| unlockpt(&user)).unwrap();
+    let path = ptsname(&user, Vec::new()).unwrap();
+    let terminal = std::fs::File::open(path.to_str().unwrap()).unwrap();
+    let hanging = started(&program, &["keyboard"], terminal.into());
+    let Some(answer) = explained(hanging.0.id()) else { return };
+    assert_eq!(answer["class"], "not_hung", "{answer:#}");
+    assert!(answer["text"].as_str().unwrap().contains("terminal"), "{answer:#}");
+}
+
+#[test]
+fn stopped_program_is_named_as_stopped() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("hangs", &[]) else { return };
+    let hanging = started(&program, &["lost"], Stdio::null());
+    kill_process(Pid::from_child(&hanging.0), Signal::STOP).unwrap();
+    std::thread::sleep(Duration::from_millis(50));
+    let Some(answer) = explained(hanging.0.id()) else { return };
+    assert_eq!(answer["explanation"]["finding"]["code"], "stopped", "{answer:#}");
+}
+
+#[test]
+fn missing_process_is_exit_status_1() {
+    // The kernel gives no process this number unless its limit was raised to the largest one.
+    let output = Command::new(env!("CARGO_BIN_EXE_contend")).args(["hang", "4194304"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(output.stdout.starts_with(b"Unknown: "));
+}
+
+#[test]
+fn python_pool_that_waits_for_itself_is_a_deadlock() {
+    let script = "import sys\nfrom concurrent.futures import ThreadPoolExecutor\nimport time\n\
+                  pool = ThreadPoolExecutor(2)\n\
+                  def parent(n):\n    time.sleep(0.05)\n    return pool.submit(abs, n).result()\n\
+                  all = [pool.submit(parent, n) for n in range(2)]\nprint('begins', flush=True)\n\
+                  [one.result() for one in all]\n";
+    let programs = Programs::new();
+    let file = programs.path("pool.py");
+    std::fs::write(&file, script).unwrap();
+    let version =
+        Command::new("python3").args(["-c", "import sys; print(sys.executable, sys.version_info.minor)"]).output();
+    let version = version.ok().filter(|output| output.status.success());
+    let version = version.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    let Some((python, "11" | "12" | "13")) = version.trim().rsplit_once(' ') else {
+        return println!("skipped: needs Python 3.11, 3.12 or 3.13");
+    };
+    let Some((_hanging, answer)) = found(Path::new(python), &[file.to_str().unwrap()]) else { return };
+    assert_eq!(answer["explanation"]["finding"]["code"], "pool", "{answer:#}");
+    assert!(answer["text"].as_str().unwrap().contains("parent (pool.py:7)"), "{answer:#}");
+}
+
+#[test]
+fn traced_program_that_hangs_has_the_verdict_first() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("hangs", &[]) else { return };
+    for (way, verdict) in [("cycle", "Deadlock: "), ("lost", "Hang: ")] {
+        let flags = ["--deadline", "500ms", "--seconds", "4"];
+        let output = crate::programs::command(&flags, &program, &[way]).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.starts_with(verdict), "{stderr}");
+        let words = ["times the throughput", "what-if", "Remedy"];
+        assert!(words.iter().all(|word| !stderr.contains(word)), "{stderr}");
+    }
+}
+
+#[test]
+fn hanging_test_command_is_explained_and_ended() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("hangs", &[]) else { return };
+    let file = programs.path("result.xml");
+    let run = |arguments: &[&str]| {
+        let mut contend = Command::new(env!("CARGO_BIN_EXE_contend"));
+        contend.args(["test", "--deadline", "1500ms", "--output", file.to_str().unwrap(), "--"]).args(arguments);
+        contend.output().unwrap()
+    };
+    let hung = run(&["sh", "-c", &format!("{} cycle; echo after", program.display())]);
+    let stderr = String::from_utf8_lossy(&hung.stderr);
+    assert_eq!(hung.status.code(), Some(1), "{stderr}");
+    assert!(stderr.starts_with("Deadlock: ") && stderr.contains("pay (hangs.c:"), "{stderr}");
+    assert!(std::fs::read_to_string(&file).unwrap().contains("<failure message=\"Deadlock: "));
+    let green = run(&["sh", "-c", "echo out; sleep 2; exit 7"]);
+    assert_eq!((green.status.code(), &*green.stdout), (Some(7), &b"out\n"[..]));
+}

@@ -1,0 +1,26 @@
+//! A lost wake-up: threads wait for events, and each thread that could cause them waits as well.
+//!
+//! It is not known which thread would have signalled, only that none that is left can: no thread runs, waits for a time, or for
+//! something outside of the processes. Where a runtime has waits that are not of threads, that is not known either.
+
+use crate::case::Case;
+use crate::explanation::Finding;
+use crate::snapshot::{Language, Wait};
+
+pub fn find(case: &Case<'_>) -> Option<Finding> {
+    let is_asked = |node: &usize| case.snapshot.asked.contains(&case.nodes[*node].0.pid);
+    let mut hung: Vec<usize> = case.hung().filter(is_asked).collect();
+    if hung.is_empty() {
+        hung = case.hung().collect();
+    }
+    // Threads that wait for the end of others say less.
+    let is_end = |node: &usize| !matches!(case.nodes[*node].1.wait, Wait::Join { .. } | Wait::Child { .. });
+    hung.sort_by_key(|node| !is_end(node));
+    let is_known = hung.iter().all(|node| !matches!(case.nodes[*node].0.language, Language::Go | Language::Java));
+    let members: Vec<_> = hung.iter().map(|node| case.member(*node)).collect();
+    match (members.is_empty(), is_known) {
+        (true, _) => None,
+        (false, true) => Some(Finding::NoWaker { members }),
+        (false, false) => Some(Finding::NotSeen { members }),
+    }
+}
