@@ -1,4 +1,4 @@
-//! What a thread did that held a lock while others waited. The words for it are made last.
+//! The activities of a thread that held a lock while others waited. The words for them are made last.
 
 use super::Evidence;
 use blame::places::lock_name;
