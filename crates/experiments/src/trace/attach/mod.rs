@@ -470,7 +470,7 @@ impl Watch {
             self.pause_or_resume(now);
             self.read();
             self.sample(now);
-            self.profile.end_spins((now - self.began).as_secs_f64());
+            self.profile.end_window((now - self.began).as_secs_f64());
             self.look_for_hangs(observer);
             if let (Some(at), Some(span)) = (next_line, interval)
                 && now >= at

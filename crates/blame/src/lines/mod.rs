@@ -1,0 +1,258 @@
+//! Cache lines that threads use, without the processor's counters.
+//!
+//! An access that waits for its cache line retires late, and the timer's interrupt comes after it. So a thread that spends
+//! its time on such accesses is mostly found at the instruction behind one. The operand of the instruction before,
+//! computed from the registers of the sample, is the address. Samples are added up by cache line, for each window of the
+//! [clock](crate::sampling::clock); [`sharing`] says how threads share one.
+
+mod sharing;
+
+pub use crate::code::Use;
+pub use sharing::{Sharing, Word, judge, words};
+
+use crate::code::{Before, access_before};
+use crate::memory::{read, u64_at};
+use crate::sampling::clock::{FAST_NS, Instant, Window};
+use crate::sampling::waited::Path;
+use crate::stacks::Stacks;
+use std::collections::{HashMap, HashSet};
+
+/// Bytes of a cache line of x86-64.
+pub const LINE: u64 = 64;
+/// Bytes of code that are read before a sampled instruction at most, and behind it to look for loops.
+const MOST_BEFORE: u64 = 16 << 10;
+const BEHIND: u64 = 256;
+/// Instructions and lines that are known at a time.
+const MOST_KNOWN: usize = 65_536;
+const MOST_LINES: usize = 2_048;
+/// Lines of each window that are kept: a finding has a twentieth of the time.
+const MOST_OF_WINDOW: usize = 48;
+
+/// The sums.
+#[derive(Default)]
+pub struct Lines {
+    known: HashMap<(u32, u64), Before>,
+    lines: HashMap<(u32, u64), Line>,
+    /// The call paths of the slow samples, by process and instruction.
+    paths: HashMap<(u32, u64), HashMap<Path, u64>>,
+    pub totals: Totals,
+}
+
+/// All samples, by what is known of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Totals {
+    pub windows: u64,
+    pub samples: u64,
+    /// Samples that found no room.
+    pub lost: u64,
+    /// Time that the sampled threads ran, in ns.
+    pub ran_ns: u64,
+    /// With an address, and of these, on the thread's own stack.
+    pub addressed: u64,
+    pub own_stack: u64,
+    /// The instruction before uses no memory; or it is not known, since a jump, a call or a return came between.
+    pub no_access: u64,
+    pub jumped: u64,
+    /// The access has overwritten its address, or the code is not decodable.
+    pub overwritten: u64,
+    pub not_decoded: u64,
+}
+
+impl Totals {
+    /// Returns the part of the threads' CPU time that their samples of user space are of; the rest is the kernel's.
+    pub fn user_share(&self) -> f64 {
+        let sampled_ns = (self.samples + self.lost) as f64 * FAST_NS as f64;
+        if self.ran_ns > 0 { (sampled_ns / self.ran_ns as f64).min(1.0) } else { 1.0 }
+    }
+}
+
+/// The use of a cache line.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Line {
+    /// Samples, and those in windows in which threads on several CPUs shared it and one wrote.
+    pub samples: u64,
+    pub contended: u64,
+    /// The accesses in these windows; in all windows if there is none.
+    pub accesses: HashMap<Access, u64>,
+}
+
+/// An access to a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Access {
+    pub thread: u32,
+    pub cpu: u32,
+    /// The first byte in the line, and the number of bytes.
+    pub offset: u8,
+    pub bytes: u8,
+    pub usage: Use,
+    /// The address behind the instruction.
+    pub instruction: u64,
+}
+
+impl Lines {
+    /// Begins the next part of a trace.
+    pub fn begin_part(&mut self) {
+        self.lines.clear();
+        self.paths.clear();
+        self.totals = Totals::default();
+    }
+
+    /// Returns the lines, with their processes and addresses.
+    pub fn lines(&self) -> impl Iterator<Item = ((u32, u64), &Line)> {
+        self.lines.iter().map(|(key, line)| (*key, line))
+    }
+
+    /// Returns how often the slow samples found an instruction on each call path.
+    pub fn paths(&self, process: u32, instruction: u64) -> impl Iterator<Item = (Path, u64)> {
+        let paths = self.paths.get(&(process, instruction)).into_iter().flatten();
+        paths.map(|(path, count)| (*path, *count))
+    }
+
+    /// Notes the call path of a slow sample.
+    pub fn note_path(&mut self, process: u32, instruction: u64, path: Path) {
+        if self.paths.len() < MOST_KNOWN {
+            *self.paths.entry((process, instruction)).or_default().entry(path).or_default() += 1;
+        }
+    }
+
+    /// Adds the samples of a window; `unwinders` say where functions begin.
+    pub fn note(&mut self, window: &Window, unwinders: &HashMap<u32, Stacks>) {
+        self.totals.windows += 1;
+        self.totals.samples += window.instants.len() as u64;
+        self.totals.lost += window.lost;
+        self.totals.ran_ns += window.ran_ns;
+        let (mut found, mut from_memory) = (HashMap::<(u32, u64), Line>::new(), Vec::new());
+        for instant in &window.instants {
+            let Some((address, access, is_from_memory)) = self.resolved(instant, unwinders) else { continue };
+            let key = (instant.process, address / LINE);
+            if is_from_memory {
+                from_memory.push((key, access));
+            } else {
+                found.entry(key).or_default().note(access);
+            }
+        }
+        // A slot of the stack that was read later may have changed. Its address counts if the same thread's registers give
+        // one in the same line.
+        let proven: HashSet<((u32, u64), u32)> = found
+            .iter()
+            .flat_map(|(key, line)| line.accesses.keys().map(move |access| (*key, access.thread)))
+            .collect();
+        for (key, access) in from_memory {
+            if proven.contains(&(key, access.thread)) {
+                found.entry(key).or_default().note(access);
+            } else {
+                self.totals.addressed -= 1;
+                self.totals.overwritten += 1;
+            }
+        }
+        self.merge(found);
+    }
+
+    /// Adds the lines of a window that have the most samples.
+    fn merge(&mut self, found: HashMap<(u32, u64), Line>) {
+        let mut found: Vec<((u32, u64), Line)> = found.into_iter().collect();
+        found.sort_by_key(|(key, line)| (std::cmp::Reverse(line.samples), *key));
+        found.truncate(MOST_OF_WINDOW);
+        if self.lines.len() + found.len() > MOST_LINES {
+            let mut samples: Vec<u64> = self.lines.values().map(|line| line.samples).collect();
+            samples.sort_unstable();
+            let least = samples[samples.len() / 2];
+            self.lines.retain(|_, line| line.samples > least);
+        }
+        for (key, line) in found {
+            self.lines.entry(key).or_default().add(line);
+        }
+    }
+
+    /// Returns the address of the access before a sample, and whether that comes from memory.
+    fn resolved(&mut self, instant: &Instant, unwinders: &HashMap<u32, Stacks>) -> Option<(u64, Access, bool)> {
+        const BELOW: u64 = 256;
+        const STACK: u64 = 64 << 10;
+        let (process, instruction) = (instant.process, instant.registers.instruction);
+        if self.known.len() >= MOST_KNOWN {
+            self.known.clear();
+        }
+        let before = *self
+            .known
+            .entry((process, instruction))
+            .or_insert_with(|| decoded(process, instruction, unwinders.get(&process)));
+        let operand = match before {
+            Before::Access(operand) => operand,
+            Before::NoAccess => {
+                self.totals.no_access += 1;
+                return None;
+            }
+            Before::Jump => {
+                self.totals.jumped += 1;
+                return None;
+            }
+            Before::Overwritten => {
+                self.totals.overwritten += 1;
+                return None;
+            }
+            Before::NotDecoded => {
+                self.totals.not_decoded += 1;
+                return None;
+            }
+        };
+        let word = |address: u64| {
+            let mut word = [0; 8];
+            (read(process, address, &mut word) == word.len()).then(|| u64_at(&word, 0)).flatten()
+        };
+        let Some(address) = operand.address(&instant.registers, word) else {
+            self.totals.overwritten += 1;
+            return None;
+        };
+        let stack = instant.registers.general[4];
+        self.totals.addressed += 1;
+        self.totals.own_stack +=
+            u64::from((stack.saturating_sub(BELOW)..stack.saturating_add(STACK)).contains(&address));
+        let offset = (address % LINE) as u8;
+        let access = Access {
+            thread: instant.thread,
+            cpu: instant.cpu,
+            offset,
+            // The rest of an access across two lines is left to the second one.
+            bytes: operand.bytes.min(LINE as u8 - offset),
+            usage: operand.usage,
+            instruction,
+        };
+        Some((address, access, operand.is_from_memory()))
+    }
+}
+
+impl Line {
+    /// Adds a sample.
+    pub fn note(&mut self, access: Access) {
+        self.samples += 1;
+        *self.accesses.entry(access).or_default() += 1;
+    }
+
+    /// Adds the use of this line in another window.
+    pub fn add(&mut self, window: Self) {
+        self.samples += window.samples;
+        let is_contended = judge(&window.accesses).is_contended();
+        if is_contended {
+            // The use of a line at other times, by other threads for other things, says nothing of this.
+            if self.contended == 0 {
+                self.accesses.clear();
+            }
+            self.contended += window.samples;
+        }
+        if is_contended || self.contended == 0 {
+            window.accesses.into_iter().for_each(|(access, count)| *self.accesses.entry(access).or_default() += count);
+        }
+    }
+}
+
+/// Reads and decodes the code before an instruction of a process.
+fn decoded(process: u32, instruction: u64, unwinder: Option<&Stacks>) -> Before {
+    const WITHOUT_BEGIN: u64 = 256;
+    let begin = unwinder.and_then(|unwinder| unwinder.function_at(instruction)).map(|function| function.start);
+    let begin = begin.filter(|begin| instruction - begin <= MOST_BEFORE);
+    let from = begin.unwrap_or_else(|| instruction.saturating_sub(WITHOUT_BEGIN));
+    let mut code = vec![0; (instruction - from + BEHIND) as usize];
+    let length = read(process, from, &mut code);
+    code.truncate(length);
+    access_before(&code, from, begin.is_some(), instruction)
+}
