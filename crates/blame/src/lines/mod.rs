@@ -72,6 +72,8 @@ pub struct Line {
     /// Samples, and those in windows in which threads on several CPUs shared it and one wrote.
     pub samples: u64,
     pub contended: u64,
+    /// Samples of threads on whose own stack the line is.
+    pub own_stack: u64,
     /// The accesses in these windows; in all windows if there is none.
     pub accesses: HashMap<Access, u64>,
 }
@@ -124,11 +126,15 @@ impl Lines {
         let (mut found, mut from_memory) = (HashMap::<(u32, u64), Line>::new(), Vec::new());
         for instant in &window.instants {
             let Some((address, access, is_from_memory)) = self.resolved(instant, unwinders) else { continue };
+            let is_on_stack = is_on_stack(instant, address);
+            self.totals.own_stack += u64::from(is_on_stack);
             let key = (instant.process, address / LINE);
             if is_from_memory {
                 from_memory.push((key, access));
             } else {
-                found.entry(key).or_default().note(access);
+                let line = found.entry(key).or_default();
+                line.own_stack += u64::from(is_on_stack);
+                line.note(access);
             }
         }
         // A slot of the stack that was read later may have changed. Its address counts if the same thread's registers give
@@ -166,8 +172,6 @@ impl Lines {
 
     /// Returns the address of the access before a sample, and whether that comes from memory.
     fn resolved(&mut self, instant: &Instant, unwinders: &HashMap<u32, Stacks>) -> Option<(u64, Access, bool)> {
-        const BELOW: u64 = 256;
-        const STACK: u64 = 64 << 10;
         let (process, instruction) = (instant.process, instant.registers.instruction);
         if self.known.len() >= MOST_KNOWN {
             self.known.clear();
@@ -203,10 +207,7 @@ impl Lines {
             self.totals.overwritten += 1;
             return None;
         };
-        let stack = instant.registers.general[4];
         self.totals.addressed += 1;
-        self.totals.own_stack +=
-            u64::from((stack.saturating_sub(BELOW)..stack.saturating_add(STACK)).contains(&address));
         let offset = (address % LINE) as u8;
         let access = Access {
             thread: instant.thread,
@@ -231,6 +232,7 @@ impl Line {
     /// Adds the use of this line in another window.
     pub fn add(&mut self, window: Self) {
         self.samples += window.samples;
+        self.own_stack += window.own_stack;
         let is_contended = judge(&window.accesses).is_contended();
         if is_contended {
             // The use of a line at other times, by other threads for other things, says nothing of this.
@@ -243,6 +245,14 @@ impl Line {
             window.accesses.into_iter().for_each(|(access, count)| *self.accesses.entry(access).or_default() += count);
         }
     }
+}
+
+/// Returns whether an address is in the innermost frames of the thread's stack.
+fn is_on_stack(instant: &Instant, address: u64) -> bool {
+    const BELOW: u64 = 256;
+    const FRAMES: u64 = 64 << 10;
+    let stack = instant.registers.general[4];
+    (stack.saturating_sub(BELOW)..stack.saturating_add(FRAMES)).contains(&address)
 }
 
 /// Reads and decodes the code before an instruction of a process.

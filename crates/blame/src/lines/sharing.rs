@@ -186,6 +186,7 @@ mod tests {
         let window = |accesses: &[(Access, u64)]| Line {
             samples: accesses.iter().map(|(_, count)| count).sum(),
             contended: 0,
+            own_stack: 0,
             accesses: accesses.iter().copied().collect(),
         };
         let mut line = Line::default();

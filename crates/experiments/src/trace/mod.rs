@@ -12,6 +12,7 @@ mod findings;
 mod flags;
 mod golang;
 mod labels;
+mod lines;
 mod live;
 mod measure;
 mod parts;
@@ -33,13 +34,14 @@ mod words;
 mod words_to_watch;
 
 pub use self::confirm::Confirm;
+pub use self::lines::Lines;
 pub use self::preempted::{Preempted, SliceExtension};
 use self::record::Row;
 use flags::Flags;
 use golang::Goroutines;
 use harness::{Example, Experiment, Finished, Run, UsageError, Views};
 use instruments::warning::Warning;
-use live::Lines;
+use live::Lines as LiveLines;
 use measure::{Begun, Measured};
 use plan::{Parameters, Plan};
 use std::ops::ControlFlow;
@@ -112,7 +114,7 @@ impl Experiment for Trace {
             finished.keep = keep;
             interim.map_or(Ok(()), |interim| interim(finished.without(MOOT).erased()?))
         };
-        let mut lines = Lines::of(run.session, run.shared, &deliver);
+        let mut lines = LiveLines::of(run.session, run.shared, &deliver);
         let targets = match (&flags.pid[..], &flags.cgroup, &flags.container) {
             (_, Some(path), _) => Some(attach::Targets::of_cgroup(path)?),
             (_, _, Some(named)) => Some(attach::Targets::of_container(named)?),
@@ -168,7 +170,7 @@ impl Experiment for Trace {
 }
 
 /// Starts the program, and traces it from inside, or from outside if that shows more of it.
-fn launch(plan: &Plan, run: &Run<'_>, lines: &mut Lines<'_>) -> anyhow::Result<Measured> {
+fn launch(plan: &Plan, run: &Run<'_>, lines: &mut LiveLines<'_>) -> anyhow::Result<Measured> {
     let session = run.session;
     let room = measure::room_for(&plan.exports);
     if let Some(why) = plan.program.no_library {

@@ -10,7 +10,7 @@ mod rows;
 mod targets;
 mod windows;
 
-pub use targets::Targets;
+pub use targets::{Target, Targets};
 
 use super::aggregate::Window;
 use super::busy_cpus::BusyCpus;
@@ -46,7 +46,6 @@ use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
-use targets::Target;
 use windows::Windows;
 
 /// The plan.
