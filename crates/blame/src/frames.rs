@@ -372,7 +372,7 @@ fn words_of(function: &str) -> Vec<String> {
 }
 
 /// Returns the name that the C library gives a function, without the marks of its aliases.
-fn plain(function: &str) -> &str {
+pub fn plain(function: &str) -> &str {
     let mut function = function.split(['+', '@']).next().unwrap_or(function);
     for mark in ["__GI_", "__libc_", "_IO_", "__", "_", "_", "int_", "new_"] {
         function = function.strip_prefix(mark).unwrap_or(function);

@@ -33,6 +33,8 @@ const MOST_OF_WINDOW: usize = 48;
 pub struct Lines {
     known: HashMap<(u32, u64), Before>,
     lines: HashMap<(u32, u64), Line>,
+    /// All samples, by process and instruction.
+    instructions: HashMap<(u32, u64), u64>,
     /// The call paths of the slow samples, by process and instruction.
     paths: HashMap<(u32, u64), HashMap<Path, u64>>,
     pub totals: Totals,
@@ -96,12 +98,18 @@ impl Lines {
     pub fn begin_part(&mut self) {
         self.lines.clear();
         self.paths.clear();
+        self.instructions.clear();
         self.totals = Totals::default();
     }
 
     /// Returns the lines, with their processes and addresses.
     pub fn lines(&self) -> impl Iterator<Item = ((u32, u64), &Line)> {
         self.lines.iter().map(|(key, line)| (*key, line))
+    }
+
+    /// Returns how often the samples found each instruction, with its process.
+    pub fn instructions(&self) -> impl Iterator<Item = ((u32, u64), u64)> {
+        self.instructions.iter().map(|(key, count)| (*key, *count))
     }
 
     /// Returns how often the slow samples found an instruction on each call path.
@@ -125,6 +133,10 @@ impl Lines {
         self.totals.ran_ns += window.ran_ns;
         let (mut found, mut from_memory) = (HashMap::<(u32, u64), Line>::new(), Vec::new());
         for instant in &window.instants {
+            let key = (instant.process, instant.registers.instruction);
+            if self.instructions.len() < MOST_KNOWN || self.instructions.contains_key(&key) {
+                *self.instructions.entry(key).or_default() += 1;
+            }
             let Some((address, access, is_from_memory)) = self.resolved(instant, unwinders) else { continue };
             let is_on_stack = is_on_stack(instant, address);
             self.totals.own_stack += u64::from(is_on_stack);

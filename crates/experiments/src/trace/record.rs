@@ -1,5 +1,6 @@
 //! The rows of a trace: one for each lock, each call site, each order of locks that can end badly, each hang.
 
+use super::lines::rules::Code;
 use super::plan::Parameters;
 use super::watched_word::WatchedWord;
 use instruments::statistics::Interval;
@@ -281,6 +282,14 @@ pub struct Row {
     /// The locks that the requests waited for, the longest wait first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub label_locks: Vec<LabelLock>,
+    /// The kind of problem of a finding about cache lines, which threads use without waiting.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Code>,
+    /// The part of the program's CPU time that it explains, and the interval of 95 %.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_share: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_share_ci: Option<Interval>,
     /// The lock of a finding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,

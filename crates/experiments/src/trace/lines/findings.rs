@@ -31,15 +31,12 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
 
 /// Returns the findings about lines that threads fight for.
 pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
-    let found = |(place, row): &(usize, &Row)| {
-        let code = match rules::code(row)? {
-            rules::Code::LineShared => "line_shared",
-            rules::Code::LineFalseSharing => "line_false_sharing",
-            rules::Code::LockPrice => "lock_price",
-        };
-        let figure = Estimate::new(row.cpu_share?, row.cpu_share_ci);
-        let source = Origin::of("lines", *place, row.object.clone(), "cpu_share");
-        Some(Finding::new(code, rules::sentence(row)?, Unit::Share, figure, source))
+    let all: Vec<Row> = rows.iter().map(|(_, row)| (*row).clone()).collect();
+    let found = |problem: rules::Problem| {
+        let (place, _) = rows.iter().find(|(_, row)| **row == problem.row)?;
+        let figure = Estimate::new(problem.share, Some(problem.ends));
+        let source = Origin::of("lines", *place, problem.object(), "cpu_share");
+        Some(Finding::new(problem.code.name(), problem.sentence(), Unit::Share, figure, source))
     };
-    rows.iter().filter_map(found).collect()
+    rules::problems(&all).into_iter().filter_map(found).collect()
 }

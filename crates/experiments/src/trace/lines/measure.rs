@@ -6,7 +6,7 @@ use super::super::measure::Running;
 use super::super::plan::Plan;
 use super::super::words_to_watch::Request;
 use super::flags::Flags;
-use super::named::{Namer, total};
+use super::named::Namer;
 use super::record::{Parameters, Row};
 use blame::names::{Names, map_of, parse};
 use blame::sampling::clock::{FAST_NS, Pace};
@@ -86,8 +86,7 @@ pub fn run(flags: &Flags, session: &Session, progress: &Progress) -> anyhow::Res
     }
     allowance.end_within(AFTER_THE_END);
     let known_as = targets.all().map(|(slot, target)| (target.pid, slot)).collect();
-    let mut rows = vec![total(profile.lines())];
-    rows.extend(Namer { profile: &profile, names: &mut names, known_as: &known_as }.rows());
+    let rows = Namer { profile: &profile, names: &mut names, known_as: &known_as }.rows();
     let totals = profile.lines().totals;
     let ran_s = profile.ran_s();
     let target = targets.first();

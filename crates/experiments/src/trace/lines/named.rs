@@ -1,8 +1,9 @@
 //! Cache lines with names: the variables, the locks, and the places in the code.
 
 use super::super::record::Frame;
-use super::record::{Place, Row, RowKind, Sharing, Word};
-use blame::frames::{Frame as NamedFrame, Frames, function_of};
+use super::record::{LockShare, Place, Row, RowKind, Sharing, Word};
+use crate::trace::words::without_arguments;
+use blame::frames::{Frame as NamedFrame, Frames, function_of, plain};
 use blame::lines::{self, Access, LINE, Line, Lines, Totals, judge, words};
 use blame::names::{Names, short};
 use blame::sampling::profile::Profile;
@@ -17,6 +18,8 @@ const MOST_PLACES: usize = 4;
 const MOST_FRAMES: usize = 16;
 /// Instructions of a line whose call paths are looked at.
 const MOST_INSTRUCTIONS: usize = 24;
+/// Instructions whose functions are looked at.
+const MOST_SAMPLED: usize = 512;
 /// A lock's functions have this part of the samples of its line.
 const MOSTLY: f64 = 0.5;
 
@@ -27,24 +30,6 @@ pub struct Namer<'a> {
     pub known_as: &'a HashMap<u32, u32>,
 }
 
-/// Returns the row of all samples.
-pub fn total(lines: &Lines) -> Row {
-    let totals = lines.totals;
-    let share = |count: u64| (totals.samples > 0).then(|| count as f64 / totals.samples as f64);
-    Row {
-        kind: RowKind::Total,
-        samples: totals.samples,
-        kernel_share: (totals.ran_ns > 0).then(|| 1.0 - totals.user_share()),
-        addressed_share: share(totals.addressed),
-        own_stack_share: share(totals.own_stack),
-        no_access_share: share(totals.no_access),
-        jumped_share: share(totals.jumped),
-        overwritten_share: share(totals.overwritten),
-        not_decoded_share: share(totals.not_decoded),
-        ..Row::default()
-    }
-}
-
 /// Returns the part of the CPU time that some samples are of, and its interval.
 fn share_of(samples: u64, totals: &Totals) -> Option<(f64, Interval)> {
     let user = totals.user_share();
@@ -53,15 +38,52 @@ fn share_of(samples: u64, totals: &Totals) -> Option<(f64, Interval)> {
 }
 
 impl Namer<'_> {
-    /// Returns the rows of the lines that have most of the CPU time, the first with the most.
+    /// Returns the row of all samples, and those of the lines that have most of the CPU time, the first with the most.
     pub fn rows(&mut self) -> Vec<Row> {
         let lines = self.profile.lines();
+        let mut rows = vec![self.total(lines)];
         let counted = |line: &Line| if line.contended > 0 { line.contended } else { line.samples };
         let mut found: Vec<((u32, u64), &Line)> = lines.lines().collect();
         found.retain(|(_, line)| share_of(counted(line), &lines.totals).is_some_and(|(share, _)| share >= LEAST_SHARE));
         found.sort_by_key(|(key, line)| (std::cmp::Reverse(counted(line)), *key));
         found.truncate(MOST_ROWS);
-        found.into_iter().map(|(key, line)| self.row(key, line, counted(line))).collect()
+        rows.extend(found.into_iter().map(|(key, line)| self.row(key, line, counted(line))));
+        rows
+    }
+
+    fn total(&mut self, lines: &Lines) -> Row {
+        let totals = lines.totals;
+        let share = |count: u64| (totals.samples > 0).then(|| count as f64 / totals.samples as f64);
+        Row {
+            kind: RowKind::Total,
+            samples: totals.samples,
+            lock_functions: self.lock_functions(lines),
+            kernel_share: (totals.ran_ns > 0).then(|| 1.0 - totals.user_share()),
+            addressed_share: share(totals.addressed),
+            own_stack_share: share(totals.own_stack),
+            no_access_share: share(totals.no_access),
+            jumped_share: share(totals.jumped),
+            overwritten_share: share(totals.overwritten),
+            not_decoded_share: share(totals.not_decoded),
+            ..Row::default()
+        }
+    }
+
+    /// Returns the parts of the CPU time in the functions of locks of libraries.
+    fn lock_functions(&mut self, lines: &Lines) -> Vec<LockShare> {
+        let mut found: Vec<((u32, u64), u64)> = lines.instructions().collect();
+        found.sort_by_key(|(key, count)| (std::cmp::Reverse(*count), *key));
+        let mut by_kind: BTreeMap<&'static str, u64> = BTreeMap::new();
+        for ((process, instruction), count) in found.into_iter().take(MOST_SAMPLED) {
+            let Some(slot) = self.known_as.get(&process).copied() else { continue };
+            let alone = Frames::of(self.names, slot, &[instruction], &[], |_| None);
+            lock_of(&alone).into_iter().for_each(|kind| *by_kind.entry(kind).or_default() += count);
+        }
+        let share = |(kind, count): (&str, u64)| {
+            let (share, _) = share_of(count, &lines.totals)?;
+            Some(LockShare { lock_type: kind.to_owned(), share })
+        };
+        by_kind.into_iter().filter_map(share).collect()
     }
 
     fn row(&mut self, (process, number): (u32, u64), line: &Line, samples: u64) -> Row {
@@ -91,19 +113,7 @@ impl Namer<'_> {
         let used = self.used(process, line);
         let most = used.first();
         let (cpu_share, cpu_share_ci) = share_of(samples, &totals).unzip();
-        // The innermost function of the program's own, and the function of a library that it calls.
-        let mut is_in_library = false;
-        let (mut caller, mut called) = (None, None);
-        for frame in most.iter().flat_map(|used| &used.frames.frames) {
-            if !frame.is_runtime && !frame.is_of_library {
-                caller = is_in_library.then(|| frame.site.label.clone());
-                break;
-            }
-            if frame.is_of_library && !frame.is_runtime {
-                is_in_library = true;
-                called = function_of(&frame.site).map(str::to_owned);
-            }
-        }
+        let (caller, called) = most.map_or((None, None), |used| used.call());
         let lock_share: f64 = used.iter().filter(|used| used.lock.is_some()).map(|used| used.share).sum();
         let lock_type = used.iter().find_map(|used| used.lock).filter(|_| lock_share >= MOSTLY);
         let places = places(&used);
@@ -120,8 +130,8 @@ impl Namer<'_> {
             threads: threads.len() as u32,
             words,
             places,
-            called: called.filter(|_| caller.is_some()),
             caller,
+            called,
             stack: most.map(|used| stack(&used.frames)).unwrap_or_default(),
             ..Row::default()
         }
@@ -151,8 +161,7 @@ impl Namer<'_> {
                 Frames::of(self.names, slot, &addresses, called, |function| self.profile.python_site(process, function))
             });
             let frames = frames.unwrap_or_else(|| alone.clone());
-            let is_of_lock = alone.frames.first().is_some_and(|frame| frame.is_runtime);
-            let lock = alone.kind.filter(|kind| is_of_lock && kind.is_lock()).map(|kind| kind.name());
+            let lock = lock_of(&alone);
             used.push(Used { frames, share: count as f64 / all, writes, lock });
         }
         // A path that was seen says more than an instruction alone.
@@ -164,6 +173,12 @@ impl Namer<'_> {
     }
 }
 
+/// Returns the kind of the lock of whose functions in a library a path's first one is.
+fn lock_of(frames: &Frames) -> Option<&'static str> {
+    let is_of_lock = frames.frames.first().is_some_and(|frame| frame.is_runtime);
+    frames.kind.filter(|kind| is_of_lock && kind.is_lock()).map(|kind| kind.name())
+}
+
 /// An instruction that uses a line.
 struct Used {
     frames: Frames,
@@ -173,21 +188,43 @@ struct Used {
     lock: Option<&'static str>,
 }
 
-/// Returns the places of the program's own that use a line, or those in libraries where none is.
+impl Used {
+    /// Returns where the program's own code calls a library in which the line is used, and the library's function.
+    fn call(&self) -> (Option<String>, Option<String>) {
+        let is_own = |frame: &NamedFrame| !frame.is_runtime && !frame.is_of_library;
+        let Some(own) = self.frames.frames.iter().position(is_own).filter(|own| *own > 0) else { return (None, None) };
+        let library = &self.frames.frames[own - 1];
+        let function = function_of(&library.site).map(|function| name_of(library, function));
+        (Some(without_arguments(&self.frames.frames[own].site.label)), function)
+    }
+
+    /// Returns the place in the program's own code, and the functions of libraries that it calls.
+    fn place(&self) -> Option<String> {
+        let (caller, called) = self.call();
+        let first = self.frames.frames.first()?;
+        let Some(caller) = caller else {
+            let frame = self.frames.caller().unwrap_or(first);
+            return Some(without_arguments(&frame.site.label));
+        };
+        let inner = function_of(&first.site).filter(|_| self.lock.is_some()).map(|function| name_of(first, function));
+        Some(match (inner, called) {
+            (Some(inner), Some(called)) if inner != called => format!("{inner} in {called}, called by {caller}"),
+            (_, Some(called)) => format!("{called}, called by {caller}"),
+            _ => caller,
+        })
+    }
+}
+
+/// Returns a function's name, as its library's documentation has it.
+fn name_of(frame: &NamedFrame, function: &str) -> String {
+    if frame.is_in_c_library { plain(function).to_owned() } else { without_arguments(function) }
+}
+
+/// Returns the places that use a line.
 fn places(used: &[Used]) -> Vec<Place> {
     let mut places: Vec<Place> = Vec::new();
     for used in used {
-        let is_own = |frame: &&NamedFrame| !frame.is_runtime && !frame.is_of_library;
-        let frame = used.frames.frames.iter().find(is_own).or(used.frames.caller()).or(used.frames.frames.first());
-        let Some(frame) = frame else { continue };
-        let function =
-            used.frames.frames.first().filter(|_| used.lock.is_some()).and_then(|first| function_of(&first.site));
-        let site = match function {
-            Some(function) if function_of(&frame.site) != Some(function) => {
-                format!("{function}, called by {}", frame.site.label)
-            }
-            _ => frame.site.label.clone(),
-        };
+        let Some(site) = used.place() else { continue };
         match places.iter_mut().find(|place| place.site == site) {
             Some(place) => {
                 place.share += used.share;
@@ -205,20 +242,28 @@ fn places(used: &[Used]) -> Vec<Place> {
 fn object(words: &[Word], lock_type: Option<&str>, line: &Line, places: &[Place]) -> String {
     const MOST: usize = 3;
     let mut names: Vec<&str> = words.iter().filter_map(|word| word.variable.as_deref()).collect();
-    names.dedup();
+    // A lock is one variable, and of others without types only the begin is known.
+    let whole = |name: &&str| name.split("+0x").next().unwrap_or_default().to_owned();
+    let bases: Vec<String> = names.iter().map(whole).collect();
+    if lock_type.is_some() {
+        names.truncate(1);
+    }
+    if names.len() > 1 && bases.iter().all(|base| *base == bases[0]) || lock_type.is_some() && !names.is_empty() {
+        return bases[0].clone();
+    }
     if !names.is_empty() {
         let more = if names.len() > MOST { format!(" and {} more", names.len() - MOST) } else { String::new() };
         names.truncate(MOST);
         return names.join(", ") + &more;
     }
-    let place = places.first().map_or_else(String::new, |place| {
-        let site = place.site.rsplit(", called by ").next().unwrap_or(&place.site);
-        format!(" used in {site}")
-    });
-    match lock_type {
-        Some(kind) => format!("{kind}{}", place.replacen(" used in", " of", 1)),
-        None if 4 * line.own_stack >= line.samples => format!("a variable on a stack{place}"),
-        None => format!("an object on the heap{place}"),
+    let kind = match lock_type {
+        Some(kind) => kind,
+        None if 4 * line.own_stack >= line.samples => "stack variable",
+        None => "heap object",
+    };
+    match places.first() {
+        Some(place) => format!("{kind} of {}", place.site.rsplit("called by ").next().unwrap_or(&place.site)),
+        None => kind.to_owned(),
     }
 }
 

@@ -101,12 +101,14 @@ pub struct Row {
     pub words: Vec<Word>,
     /// The places in the code that use it, the first used most.
     pub places: Vec<Place>,
-    /// Where the program calls the library whose memory it is, and the function that it calls there.
+    /// Where the program calls a library in which the line is used, and the function that it calls there.
     pub caller: Option<String>,
     pub called: Option<String>,
     /// The call path that was seen most, the innermost function first.
     pub stack: Vec<Frame>,
-    /// Of all samples: the part of the CPU time that is in the kernel, which was not sampled.
+    /// Of all samples: the parts of the CPU time in functions that acquire and release locks, by the kind of the lock.
+    pub lock_functions: Vec<LockShare>,
+    /// The part of the CPU time that is in the kernel, which was not sampled.
     pub kernel_share: Option<f64>,
     /// Parts of the samples: with an address; of these, on the thread's own stack.
     pub addressed_share: Option<f64>,
@@ -119,6 +121,15 @@ pub struct Row {
     pub overwritten_share: Option<f64>,
     /// The code was not readable.
     pub not_decoded_share: Option<f64>,
+}
+
+/// The functions of a kind of lock.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LockShare {
+    pub lock_type: String,
+    /// The part of the CPU time.
+    pub share: f64,
 }
 
 /// A word of a line.

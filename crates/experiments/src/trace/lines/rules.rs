@@ -1,15 +1,20 @@
-//! Findings about cache lines: which of them are a problem, in words, and what helps.
+//! Problems of cache lines: which they are, in words, and what helps.
 //!
 //! A line is a problem if it moves between CPUs and has at least a twentieth of the CPU time, by the lower end of its
-//! interval: less is within the accuracy of samples, and hardly worth a change. The share is an upper bound of the gain: it
-//! contains what the accesses cost a thread that has the line for itself.
+//! interval: less is within the accuracy of samples, and hardly worth a change. Locks of one kind that are acquired at one
+//! place are one problem. The share is an upper bound of the gain: it contains what the accesses cost a thread that has the
+//! line for itself.
 
 use super::record::{Row, RowKind, Sharing, Word};
 use crate::trace::words::whole_percent;
+use instruments::statistics::Interval;
+use instruments::statistics::proportion::interval;
 use serde::{Deserialize, Serialize};
 
 /// The least part of the CPU time.
-pub const LEAST_SHARE: f64 = 0.05;
+const LEAST_SHARE: f64 = 0.05;
+/// Fewer samples do not show that there is no problem.
+const FEWEST_SAMPLES: u64 = 200;
 const MOST_WORDS: usize = 4;
 const MOST_THREADS: usize = 3;
 
@@ -26,148 +31,262 @@ pub enum Code {
     LockPrice,
 }
 
-/// Returns the kind of problem that a line is.
-pub fn code(row: &Row) -> Option<Code> {
-    let is_much = row.cpu_share_ci.is_some_and(|ends| ends.low >= LEAST_SHARE);
-    if row.kind != RowKind::Line || !row.sharing.is_contended() || !is_much {
-        return None;
-    }
-    Some(match row.sharing {
-        Sharing::FalseSharing => Code::LineFalseSharing,
-        _ if row.lock_type.is_some() => Code::LockPrice,
-        _ => Code::LineShared,
-    })
-}
-
-/// Returns the share of the CPU time with its interval.
-pub fn share(row: &Row) -> String {
-    let whole = whole_percent(row.cpu_share.unwrap_or(0.0));
-    let ends = row.cpu_share_ci.map(|ends| format!(" (95 %: {:.0} to {:.0} %)", 100.0 * ends.low, 100.0 * ends.high));
-    whole + &ends.unwrap_or_default()
-}
-
-/// Returns the cause: how much time goes to the line, and how threads share it.
-pub fn cause(row: &Row) -> String {
-    let threads = terminal::counted(row.threads as usize, "thread");
-    let used = match code(row) {
-        Some(Code::LineFalseSharing) => format!("{threads} use different words of it: false sharing ({})", words(row)),
-        Some(Code::LockPrice) => {
-            let kind = row.lock_type.as_deref().unwrap_or("lock");
-            let times = terminal::counted(row.threads as usize, "thread");
-            format!("the {kind}'s own word, which each acquisition writes, in {times}; that needs no wait")
+impl Code {
+    /// Returns its name in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::LineShared => "line_shared",
+            Self::LineFalseSharing => "line_false_sharing",
+            Self::LockPrice => "lock_price",
         }
-        _ => format!("{threads} use the same word ({})", words(row)),
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::LineShared => "a shared word",
+            Self::LineFalseSharing => "false sharing",
+            Self::LockPrice => "the price of a lock",
+        }
+    }
+}
+
+/// A problem.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem {
+    pub code: Code,
+    /// The row of the line with most of the time, and the number of lines.
+    pub row: Row,
+    pub lines: usize,
+    /// The part of the CPU time, and its interval.
+    pub share: f64,
+    pub ends: Interval,
+    /// The part of the CPU time in the functions of such locks.
+    pub functions: Option<f64>,
+}
+
+/// Returns the problems, the one with most of the time first.
+pub fn problems(rows: &[Row]) -> Vec<Problem> {
+    let Some(total) = rows.iter().find(|row| row.kind == RowKind::Total) else { return Vec::new() };
+    let code = |row: &Row| match row.sharing {
+        _ if row.kind != RowKind::Line => None,
+        Sharing::OneThread | Sharing::ReadOnly => None,
+        Sharing::SharedAndWritten if row.lock_type.is_some() => Some(Code::LockPrice),
+        Sharing::SharedAndWritten => Some(Code::LineShared),
+        // A lock's words are used together, also where most samples of two threads were at two of them.
+        Sharing::FalseSharing if row.lock_type.is_some() && is_one_variable(row) => Some(Code::LockPrice),
+        Sharing::FalseSharing => Some(Code::LineFalseSharing),
     };
-    format!("{} of the CPU time is spent at this cache line, which moves between CPUs: {used}", share(row))
+    let mut groups: Vec<(Code, &Row, Vec<&Row>)> = Vec::new();
+    for row in rows {
+        let Some(code) = code(row) else { continue };
+        let is_same =
+            |first: &Row| code == Code::LockPrice && first.lock_type == row.lock_type && first.caller == row.caller;
+        match groups.iter_mut().find(|group| group.0 == code && is_same(group.1)) {
+            Some(group) => group.2.push(row),
+            None => groups.push((code, row, vec![row])),
+        }
+    }
+    let user = 1.0 - total.kernel_share.unwrap_or(0.0);
+    let problem = |(code, row, lines): (Code, &Row, Vec<&Row>)| {
+        let samples: u64 = lines.iter().map(|line| line.samples).sum::<u64>().min(total.samples);
+        let ends = interval(samples, total.samples, 0.95)?.scaled(user);
+        let kind = |share: &&super::record::LockShare| Some(&share.lock_type) == row.lock_type.as_ref();
+        let functions = total.lock_functions.iter().find(kind).map(|share| share.share);
+        let share = user * samples as f64 / total.samples as f64;
+        let functions = functions.filter(|_| code == Code::LockPrice);
+        (ends.low >= LEAST_SHARE).then(|| Problem {
+            code,
+            row: row.clone(),
+            lines: lines.len(),
+            share,
+            ends,
+            functions,
+        })
+    };
+    let mut problems: Vec<Problem> = groups.into_iter().filter_map(problem).collect();
+    problems.sort_by(|one, other| other.share.total_cmp(&one.share));
+    problems
+}
+
+/// Returns whether the words of a line are of one variable, as far as they have names.
+fn is_one_variable(row: &Row) -> bool {
+    let base = |word: &Word| word.variable.as_deref().map(|name| name.split("+0x").next().unwrap_or(name).to_owned());
+    let mut bases: Vec<Option<String>> = row.words.iter().map(base).collect();
+    bases.dedup();
+    bases.len() <= 1
+}
+
+impl Problem {
+    fn percent(&self) -> String {
+        format!("{} (95 %: {:.0} to {:.0} %)", whole_percent(self.share), 100.0 * self.ends.low, 100.0 * self.ends.high)
+    }
+
+    /// Returns what is shared, and how many there are.
+    pub fn object(&self) -> String {
+        match self.lines {
+            1 => self.row.object.clone(),
+            lines => format!("{} and {} more", self.row.object, lines - 1),
+        }
+    }
+
+    /// Returns the place in the code where the line is used most.
+    pub fn place(&self) -> String {
+        self.row.places.first().map_or_else(|| "an unknown place".to_owned(), |place| place.site.clone())
+    }
+
+    /// Returns the cause: how much time goes to the line, and how threads share it.
+    pub fn cause(&self) -> String {
+        let row = &self.row;
+        let threads = terminal::counted(row.threads as usize, "thread");
+        let lines = if self.lines == 1 { "cache line, which moves" } else { "cache lines, which move" };
+        let this = if self.lines == 1 { "this" } else { "these" };
+        let used = match self.code {
+            Code::LineFalseSharing => {
+                format!("false sharing, since {threads} use different words of it ({})", words(row))
+            }
+            Code::LockPrice => {
+                let kind = row.lock_type.as_deref().unwrap_or("lock");
+                let functions = self.functions.filter(|functions| *functions > self.share);
+                let functions = functions.map_or_else(String::new, |functions| {
+                    format!("; its functions have {} of the CPU time", whole_percent(functions))
+                });
+                let all = if self.lines == 1 { format!("the {kind}") } else { format!("{} such locks", self.lines) };
+                format!("{threads} acquire {all}, which writes it each time, also without any wait{functions}")
+            }
+            Code::LineShared => format!("{threads} use the same word, and write it ({})", words(row)),
+        };
+        format!("{} of the CPU time is spent at {this} {lines} between CPUs: {used}", self.percent())
+    }
+
+    /// Returns what helps, and under which condition.
+    pub fn remedy(&self) -> String {
+        let row = &self.row;
+        let is_atomic = row.words.iter().any(|word| word.is_atomic);
+        let has_reader = {
+            let writes = |thread: &u32| row.words.iter().any(|word| word.writers.contains(thread));
+            row.words.iter().flat_map(|word| &word.readers).any(|thread| !writes(thread))
+        };
+        let kind = row.lock_type.as_deref();
+        // A lock of a library, and not one that the program's own code acquires.
+        let of_library = row.called.as_ref().zip(row.caller.as_ref()).filter(|_| self.is_in_library());
+        let help = match (self.code, of_library) {
+            (Code::LineFalseSharing, _) => {
+                "give the words of each thread a cache line to themselves: align and pad them to 64 bytes, or to 128 where \
+                 the CPU fetches lines in pairs"
+                    .to_owned()
+            }
+            (Code::LockPrice, _) if kind == Some("allocator") => {
+                "allocate less often, or use an allocator with caches for each thread".to_owned()
+            }
+            (Code::LockPrice, Some((called, caller))) => format!(
+                "call {called} less often in {caller}: if it looks an object up each time, fetch that once and keep it, or \
+                 keep one for each thread"
+            ),
+            (Code::LockPrice, None) if kind == Some("rwlock") => {
+                "if the readers' critical sections are short, a plain mutex costs less than the reader lock, which each \
+                 reader writes; a copy of the data for each thread costs nothing"
+                    .to_owned()
+            }
+            (Code::LockPrice, None) => {
+                "acquire it less often: divide the data among several locks, or collect work for one acquisition".to_owned()
+            }
+            (Code::LineShared, _) if has_reader => {
+                "write it less often, or let the readers keep a copy that they renew from time to time".to_owned()
+            }
+            (Code::LineShared, _) if is_atomic => {
+                "if it is a counter, shard it: count in a variable of each thread, and add these up where the sum is read; \
+                 if it counts references, pass the object by reference instead of copying the pointer, or keep a copy for \
+                 each thread"
+                    .to_owned()
+            }
+            (Code::LineShared, _) => {
+                "give each thread its own copy of the word, a cache line apart, and join these where they are read".to_owned()
+            }
+        };
+        format!("{help} (saves at most {} of the CPU time)", whole_percent(self.share))
+    }
+
+    /// Returns whether a library acquires the lock for the program.
+    fn is_in_library(&self) -> bool {
+        let site = self.place();
+        site.contains(" in ") && site.contains(", called by ")
+    }
+
+    /// Returns the sentence.
+    pub fn sentence(&self) -> String {
+        let (object, place) = (self.object(), self.place());
+        let place = if object.contains(&place) { String::new() } else { format!(", {place}") };
+        format!("{object}{place}: {}. Remedy: {}.", self.cause(), self.remedy())
+    }
+
+    /// Returns the sentence that says that this is the problem.
+    pub fn verdict(&self) -> String {
+        let place = self.place();
+        let at = if self.object().contains(&place) { String::new() } else { format!(" in {place}") };
+        format!(
+            "{} of the CPU time goes to cache lines that threads on different CPUs write: {}{at} ({})",
+            self.percent(),
+            self.object(),
+            self.code.words()
+        )
+    }
 }
 
 /// Returns the words of a line, and what threads do there.
 fn words(row: &Row) -> String {
     let threads = |threads: &[u32]| {
         let named = threads.iter().take(MOST_THREADS).map(u32::to_string).collect::<Vec<String>>().join(", ");
-        if threads.len() > MOST_THREADS { format!("{} threads", threads.len()) } else { format!("thread {named}") }
-    };
-    let word = |word: &Word| {
-        let place = format!("+{}", word.offset);
-        let written = (!word.writers.is_empty()).then(|| format!("written by {}", threads(&word.writers)));
-        let read = (!word.readers.is_empty()).then(|| format!("read by {}", threads(&word.readers)));
-        let use_of = written.into_iter().chain(read).collect::<Vec<String>>().join(", ");
-        match &word.variable {
-            Some(variable) => format!("{place} {variable} {use_of}"),
-            None => format!("{place} {use_of}"),
+        match threads.len() {
+            1 => format!("thread {named}"),
+            2..=MOST_THREADS => format!("threads {named}"),
+            many => format!("{many} threads"),
         }
     };
-    let mut first: Vec<&Word> = row.words.iter().collect();
+    let word = |word: &Word| {
+        let place = word.variable.clone().unwrap_or_else(|| format!("byte {}", word.offset));
+        let written = (!word.writers.is_empty()).then(|| format!("written by {}", threads(&word.writers)));
+        let read = (!word.readers.is_empty()).then(|| format!("read by {}", threads(&word.readers)));
+        let usage = written.into_iter().chain(read).collect::<Vec<String>>().join(", ");
+        format!("{place} at +{} {usage}", word.offset)
+    };
+    let mut first: Vec<&Word> =
+        row.words.iter().filter(|word| !word.writers.is_empty() || !word.readers.is_empty()).collect();
     first.sort_by(|one, other| other.share.total_cmp(&one.share));
     first.truncate(MOST_WORDS);
     first.sort_by_key(|word| word.offset);
     first.into_iter().map(word).collect::<Vec<String>>().join("; ")
 }
 
-/// Returns what helps, and under which condition.
-pub fn remedy(row: &Row) -> Option<String> {
-    let is_atomic = row.words.iter().any(|word| word.is_atomic);
-    let only_reads = row.words.iter().any(|word| !word.readers.is_empty());
-    let help = match code(row)? {
-        Code::LineFalseSharing => {
-            "give the words of each thread a cache line to themselves: align and pad them to 64 bytes, or to 128 where the CPU \
-             fetches lines in pairs"
-                .to_owned()
-        }
-        Code::LockPrice => match (&row.called, &row.caller, row.lock_type.as_deref()) {
-            (Some(called), Some(caller), _) => format!(
-                "in {caller}, call {called} less often: fetch once what the library looks up under this lock, and keep it, or \
-                 give each thread its own"
-            ),
-            (.., Some("rwlock")) => {
-                "if the readers' critical sections are short, a plain mutex or a copy of the data for each thread costs less: \
-                 each reader writes the lock"
-                    .to_owned()
-            }
-            (.., Some("allocator")) => "allocate less often, or use an allocator with caches for each thread".to_owned(),
-            _ => "acquire it less often: divide the data among several locks, or collect work for one acquisition".to_owned(),
-        },
-        Code::LineShared if is_atomic => {
-            "if it is a counter, count in a variable of each thread and add these up where the sum is read; if it counts \
-             references, pass the object by reference instead of copying the pointer"
-                .to_owned()
-        }
-        Code::LineShared if only_reads => {
-            "write it less often, or let the readers keep a copy that they renew from time to time".to_owned()
-        }
-        Code::LineShared => "give each thread its own word, a cache line apart, and join these where they are read".to_owned(),
-    };
-    Some(format!("{help}; at most {} of the CPU time is saved", whole_percent(row.cpu_share.unwrap_or(0.0))))
-}
-
-/// Returns the place in the code where the line is used most.
-pub fn place(row: &Row) -> String {
-    row.places.first().map_or_else(|| "an unknown place".to_owned(), |place| place.site.clone())
-}
-
 /// Returns the sentence that answers whether threads fight for cache lines.
 pub fn verdict(rows: &[Row]) -> String {
-    let total = rows.iter().find(|row| row.kind == RowKind::Total);
-    let samples = total.map_or(0, |total| total.samples);
-    if samples == 0 {
-        return "Undecided: no thread was seen on a CPU.".into();
-    }
-    let found: Vec<&Row> = rows.iter().filter(|row| code(row).is_some()).collect();
-    let unknown = total.map_or(0.0, unknown);
-    let unknown = if unknown >= 0.01 {
-        format!(" The address is not known for {} of the samples.", whole_percent(unknown))
-    } else {
-        String::new()
-    };
-    match &found[..] {
-        [] => format!(
-            "No contention for cache lines: none that threads on several CPUs share and write has {} of the CPU time.{unknown}",
-            whole_percent(LEAST_SHARE)
-        ),
+    match &problems(rows)[..] {
+        [] => without_problem(rows),
         [first, rest @ ..] => {
-            let kind = match code(first) {
-                Some(Code::LineFalseSharing) => "false sharing",
-                Some(Code::LockPrice) => "the price of a lock",
-                _ => "a shared word",
-            };
-            let more = if rest.is_empty() { String::new() } else { format!(" {} more below.", rest.len()) };
-            format!(
-                "Contention for cache lines: {} of the CPU time goes to {}, used in {}: {kind}.{more}{unknown}",
-                share(first),
-                first.object,
-                place(first)
-            )
+            let more = if rest.is_empty() { String::new() } else { format!("; {} more below", rest.len()) };
+            format!("Contention without waiting: {}{more}.", first.verdict())
         }
     }
 }
 
-/// Returns the part of the samples that may be accesses whose address is not known.
-pub fn unknown(total: &Row) -> f64 {
-    [total.jumped_share, total.overwritten_share, total.not_decoded_share].into_iter().flatten().sum()
-}
-
-/// Returns the sentence of a finding.
-pub fn sentence(row: &Row) -> Option<String> {
-    let remedy = remedy(row)?;
-    Some(format!("{}, {}: {}. Remedy: {remedy}.", row.object, place(row), cause(row)))
+/// Returns what the samples say where they show no problem.
+pub fn without_problem(rows: &[Row]) -> String {
+    let total = rows.iter().find(|row| row.kind == RowKind::Total);
+    let samples = total.map_or(0, |total| total.samples);
+    if samples < FEWEST_SAMPLES {
+        return format!(
+            "Cache lines: undecided, with {} of threads on a CPU.",
+            terminal::counted(samples as usize, "sample")
+        );
+    }
+    let unknown: f64 = total.map_or(0.0, |total| {
+        [total.jumped_share, total.overwritten_share, total.not_decoded_share].into_iter().flatten().sum()
+    });
+    let known = format!(
+        "No cache line that threads on several CPUs share and write has {} of the CPU time",
+        whole_percent(LEAST_SHARE)
+    );
+    if unknown < LEAST_SHARE {
+        return format!("{known}.");
+    }
+    format!("{known}, as far as addresses are known ({} of the samples).", whole_percent(1.0 - unknown))
 }

@@ -17,7 +17,8 @@ pub fn section(rows: &[Row]) -> Section {
         limit: None,
     };
     let bars: Vec<Bar> = lines.take(MOST_BARS).map(bar).collect();
-    let sentences = std::iter::once(rules::verdict(rows)).chain(rows.iter().filter_map(rules::sentence));
+    let sentences = std::iter::once(rules::verdict(rows))
+        .chain(rules::problems(rows).into_iter().map(|problem| problem.sentence()));
     Section {
         experiment: "lines",
         title: "Cache lines".into(),

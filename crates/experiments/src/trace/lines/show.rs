@@ -14,18 +14,17 @@ const WORDS: usize = 8;
 pub fn show(record: &LinesRecord<'_>, page: &Page) -> String {
     let (rows, parameters) = (&record.results, &record.parameters);
     let mut text = wrapped("", " ", &rules::verdict(rows), page);
-    let found: Vec<&Row> = rows.iter().filter(|row| rules::code(row).is_some()).collect();
-    for (place, row) in found.iter().enumerate() {
-        let sentence = rules::sentence(row).unwrap_or_default();
-        text.push_str(&wrapped(&format!("{}", place + 1), " ", &sentence, page));
+    let problems = rules::problems(rows);
+    for (place, problem) in problems.iter().enumerate() {
+        text.push_str(&wrapped(&format!("{}", place + 1), " ", &problem.sentence(), page));
     }
     let lines = lines(rows);
     if !lines.is_empty() {
         text.push('\n');
         text.push_str(&terminal::table(&LINES, lines.iter().take(MOST_LINES).map(|row| line(row))));
     }
-    for row in found.iter().take(MOST_PICTURES) {
-        text.push_str(&picture(row));
+    for problem in problems.iter().take(MOST_PICTURES) {
+        text.push_str(&picture(&problem.row));
     }
     if let Some(total) = rows.iter().find(|row| row.kind == RowKind::Total) {
         text.push('\n');
@@ -67,7 +66,7 @@ fn line(row: &Row) -> Vec<String> {
         ends.unwrap_or_default(),
         row.threads.to_string(),
         row.sharing.words().to_owned(),
-        shortened(&rules::place(row), 30),
+        row.places.first().map_or_else(String::new, |place| shortened(&place.site, 30)),
     ]
 }
 
