@@ -79,15 +79,15 @@ pub fn judge(accesses: &HashMap<Access, u64>) -> Sharing {
 /// Returns the words of a line, by their places.
 pub fn words(accesses: &HashMap<Access, u64>) -> Vec<Word> {
     let threads = sharers(accesses);
-    let mut words: BTreeMap<(u8, u8), (Word, BTreeMap<u32, bool>)> = BTreeMap::new();
+    let mut words: BTreeMap<u8, (Word, BTreeMap<u32, bool>)> = BTreeMap::new();
     for (access, count) in accesses {
-        let place = (access.offset, access.bytes);
         let empty = || {
-            let (offset, bytes) = place;
-            let word = Word { offset, bytes, samples: 0, writers: vec![], readers: vec![], is_atomic: false };
+            let (writers, readers) = (Vec::new(), Vec::new());
+            let word = Word { offset: access.offset, bytes: 0, samples: 0, writers, readers, is_atomic: false };
             (word, BTreeMap::new())
         };
-        let (word, users) = words.entry(place).or_insert_with(empty);
+        let (word, users) = words.entry(access.offset).or_insert_with(empty);
+        word.bytes = word.bytes.max(access.bytes);
         word.samples += count;
         word.is_atomic |= access.usage == Use::Atomic;
         if threads.is_empty() || threads.contains_key(&access.thread) {

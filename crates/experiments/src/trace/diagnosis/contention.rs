@@ -8,7 +8,7 @@ use blame::sampling::budget::Budget;
 
 /// Problems that are named.
 const MOST: usize = 3;
-/// A program that uses less than this part of one CPU is not limited by what it does there.
+/// A program that wants less than this part of one CPU is not limited by what it does there.
 const LEAST_CPU: f64 = 0.5;
 
 /// The problems, and the sentence that says what was looked at where there is none.
@@ -21,7 +21,7 @@ impl Evidence<'_> {
     /// Returns the problems that the findings about waits do not explain: a lock that threads wait for is contended as it is
     /// acquired, too, and so is the word of a loop that spins.
     pub(super) fn contention(&mut self, whole: &Budget, findings: &[Row]) -> Contention {
-        let is_busy = whole.on_cpu_s >= LEAST_CPU * self.elapsed_s;
+        let is_busy = whole.on_cpu_s + whole.ready_s >= LEAST_CPU * self.elapsed_s;
         if let Some(reason) = self.profile.refused_clock() {
             let seen = format!(
                 "Contention without waiting was not seen: the kernel refused samples of CPU time ({reason}); \

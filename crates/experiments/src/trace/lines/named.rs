@@ -5,14 +5,14 @@ use super::record::{LockShare, Place, Row, RowKind, Sharing, Word};
 use crate::trace::words::without_arguments;
 use blame::frames::{Frame as NamedFrame, Frames, function_of, plain};
 use blame::lines::{self, Access, LINE, Line, Lines, Totals, judge, words};
-use blame::names::{Names, short};
+use blame::names::{Names, is_c_library, short};
 use blame::sampling::profile::Profile;
 use instruments::statistics::Interval;
 use instruments::statistics::proportion::interval;
 use std::collections::{BTreeMap, HashMap};
 
 /// Lines with less of the CPU time have no row.
-const LEAST_SHARE: f64 = 0.01;
+const LEAST_SHARE: f64 = 0.003;
 const MOST_ROWS: usize = 40;
 const MOST_PLACES: usize = 4;
 const MOST_FRAMES: usize = 16;
@@ -122,7 +122,7 @@ impl Namer<'_> {
             process,
             address: format!("{address:#x}"),
             sharing,
-            object: object(&words, lock_type, line, &places),
+            object: object(&words, lock_type, line, most),
             lock_type: lock_type.map(str::to_owned),
             samples,
             cpu_share,
@@ -154,15 +154,18 @@ impl Namer<'_> {
             // A path begins with the address of an instruction, and this one is behind the access.
             let alone = Frames::of(self.names, slot, &[instruction - 1], &[], |_| None);
             let path = self.profile.lines().paths(process, instruction).max_by_key(|(path, count)| (*count, *path));
+            let mut library = None;
             let frames = path.map(|(path, _)| {
                 let (_, addresses, called) = self.profile.path(path);
+                let mut files = addresses.iter().filter_map(|address| self.names.file(slot, *address));
+                library = files.find(|file| !is_c_library(file) && !file.contains("contend-interpose"));
                 let addresses: Vec<u64> =
                     std::iter::once(instruction - 1).chain(addresses.iter().skip(1).copied()).collect();
                 Frames::of(self.names, slot, &addresses, called, |function| self.profile.python_site(process, function))
             });
             let frames = frames.unwrap_or_else(|| alone.clone());
             let lock = lock_of(&alone);
-            used.push(Used { frames, share: count as f64 / all, writes, lock });
+            used.push(Used { frames, library, share: count as f64 / all, writes, lock });
         }
         // A path that was seen says more than an instruction alone.
         used.sort_by(|one, other| {
@@ -184,6 +187,8 @@ struct Used {
     frames: Frames,
     share: f64,
     writes: bool,
+    /// The file of the innermost function outside of the C library.
+    library: Option<String>,
     /// The kind of the lock of whose functions it is.
     lock: Option<&'static str>,
 }
@@ -239,7 +244,7 @@ fn places(used: &[Used]) -> Vec<Place> {
 }
 
 /// Returns the name of what is in a line.
-fn object(words: &[Word], lock_type: Option<&str>, line: &Line, places: &[Place]) -> String {
+fn object(words: &[Word], lock_type: Option<&str>, line: &Line, most: Option<&Used>) -> String {
     const MOST: usize = 3;
     let mut names: Vec<&str> = words.iter().filter_map(|word| word.variable.as_deref()).collect();
     // A lock is one variable, and of others without types only the begin is known.
@@ -261,9 +266,13 @@ fn object(words: &[Word], lock_type: Option<&str>, line: &Line, places: &[Place]
         None if 4 * line.own_stack >= line.samples => "stack variable",
         None => "heap object",
     };
-    match places.first() {
-        Some(place) => format!("{kind} of {}", place.site.rsplit("called by ").next().unwrap_or(&place.site)),
-        None => kind.to_owned(),
+    let (caller, called) = most.map_or((None, None), Used::call);
+    let library = most.and_then(|used| used.library.as_deref());
+    match (library, caller) {
+        // A lock that the program's own code does not acquire.
+        (Some(library), Some(_)) if called.is_some() && library.contains(".so") => format!("{kind} of {library}"),
+        (_, Some(caller)) => format!("{kind} of {caller}"),
+        _ => most.and_then(Used::place).map_or_else(|| kind.to_owned(), |place| format!("{kind} of {place}")),
     }
 }
 

@@ -13,6 +13,9 @@ use serde::{Deserialize, Serialize};
 
 /// The least part of the CPU time.
 const LEAST_SHARE: f64 = 0.05;
+/// The least part of the CPU time in the functions of a lock whose line moves, and that of the line.
+const LEAST_IN_FUNCTIONS: f64 = 0.15;
+const LEAST_OF_FUNCTIONS: f64 = 0.02;
 /// Fewer samples do not show that there is no problem.
 const FEWEST_SAMPLES: u64 = 200;
 const MOST_WORDS: usize = 4;
@@ -94,7 +97,8 @@ pub fn problems(rows: &[Row]) -> Vec<Problem> {
         let functions = total.lock_functions.iter().find(kind).map(|share| share.share);
         let share = user * samples as f64 / total.samples as f64;
         let functions = functions.filter(|_| code == Code::LockPrice);
-        (ends.low >= LEAST_SHARE).then(|| Problem {
+        let is_dear = share >= LEAST_OF_FUNCTIONS && functions.is_some_and(|functions| functions >= LEAST_IN_FUNCTIONS);
+        (ends.low >= LEAST_SHARE || is_dear).then(|| Problem {
             code,
             row: row.clone(),
             lines: lines.len(),
@@ -138,24 +142,28 @@ impl Problem {
     pub fn cause(&self) -> String {
         let row = &self.row;
         let threads = terminal::counted(row.threads as usize, "thread");
-        let lines = if self.lines == 1 { "cache line, which moves" } else { "cache lines, which move" };
-        let this = if self.lines == 1 { "this" } else { "these" };
+        if self.code == Code::LockPrice {
+            let kind = row.lock_type.as_deref().unwrap_or("lock");
+            let (all, its) = match self.lines {
+                1 => (format!("the {kind}, and each time write its cache line, which moves"), "its"),
+                lines => (format!("{lines} such locks, and each time write a cache line, which moves"), "their"),
+            };
+            let functions = self.functions.filter(|functions| *functions > self.share);
+            let functions = functions.map_or_else(String::new, |functions| {
+                format!("; {its} functions have {} of it", whole_percent(functions))
+            });
+            return format!(
+                "{threads} acquire {all} between CPUs, also without any wait: {} of the CPU time is spent there{functions}",
+                self.percent()
+            );
+        }
         let used = match self.code {
             Code::LineFalseSharing => {
                 format!("false sharing, since {threads} use different words of it ({})", words(row))
             }
-            Code::LockPrice => {
-                let kind = row.lock_type.as_deref().unwrap_or("lock");
-                let functions = self.functions.filter(|functions| *functions > self.share);
-                let functions = functions.map_or_else(String::new, |functions| {
-                    format!("; its functions have {} of the CPU time", whole_percent(functions))
-                });
-                let all = if self.lines == 1 { format!("the {kind}") } else { format!("{} such locks", self.lines) };
-                format!("{threads} acquire {all}, which writes it each time, also without any wait{functions}")
-            }
-            Code::LineShared => format!("{threads} use the same word, and write it ({})", words(row)),
+            _ => format!("{threads} use the same word, and write it ({})", words(row)),
         };
-        format!("{} of the CPU time is spent at {this} {lines} between CPUs: {used}", self.percent())
+        format!("{} of the CPU time is spent at this cache line, which moves between CPUs: {used}", self.percent())
     }
 
     /// Returns what helps, and under which condition.
@@ -203,7 +211,10 @@ impl Problem {
                 "give each thread its own copy of the word, a cache line apart, and join these where they are read".to_owned()
             }
         };
-        format!("{help} (saves at most {} of the CPU time)", whole_percent(self.share))
+        format!(
+            "{help} (saves at most {} of the CPU time)",
+            whole_percent(self.functions.unwrap_or(0.0).max(self.share))
+        )
     }
 
     /// Returns whether a library acquires the lock for the program.
@@ -223,8 +234,12 @@ impl Problem {
     pub fn verdict(&self) -> String {
         let place = self.place();
         let at = if self.object().contains(&place) { String::new() } else { format!(" in {place}") };
+        let functions = self.functions.filter(|functions| *functions > self.share);
+        let functions = functions.map_or_else(String::new, |functions| {
+            format!("; the lock's functions have {} of it", whole_percent(functions))
+        });
         format!(
-            "{} of the CPU time goes to cache lines that threads on different CPUs write: {}{at} ({})",
+            "{} of the CPU time goes to cache lines that threads on different CPUs write: {}{at} ({}){functions}",
             self.percent(),
             self.object(),
             self.code.words()
@@ -243,7 +258,7 @@ fn words(row: &Row) -> String {
         }
     };
     let word = |word: &Word| {
-        let place = word.variable.clone().unwrap_or_else(|| format!("byte {}", word.offset));
+        let place = word.variable.clone().unwrap_or_else(|| "the word".to_owned());
         let written = (!word.writers.is_empty()).then(|| format!("written by {}", threads(&word.writers)));
         let read = (!word.readers.is_empty()).then(|| format!("read by {}", threads(&word.readers)));
         let usage = written.into_iter().chain(read).collect::<Vec<String>>().join(", ");

@@ -6,6 +6,7 @@ use record::{Table, Unit, optional};
 use terminal::{Page, shortened, wrapped};
 
 const MOST_LINES: usize = 12;
+const LEAST_SHARE: f64 = 0.01;
 const MOST_PICTURES: usize = 3;
 /// Words of a line in its picture.
 const WORDS: usize = 8;
@@ -34,7 +35,7 @@ pub fn show(record: &LinesRecord<'_>, page: &Page) -> String {
 }
 
 fn lines(rows: &[Row]) -> Vec<&Row> {
-    rows.iter().filter(|row| row.kind == RowKind::Line).collect()
+    rows.iter().filter(|row| row.kind == RowKind::Line && row.cpu_share >= Some(LEAST_SHARE)).collect()
 }
 
 /// Returns the sentence about what the samples show.
