@@ -71,12 +71,13 @@ impl Totals {
 /// The use of a cache line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Line {
-    /// Samples, and those in windows in which threads on several CPUs shared it and one wrote.
+    /// Samples, and those in windows in which threads on several CPUs shared it and one wrote, at times when several of
+    /// these threads ran.
     pub samples: u64,
     pub contended: u64,
     /// Samples of threads on whose own stack the line is.
     pub own_stack: u64,
-    /// The accesses in these windows; in all windows if there is none.
+    /// The accesses of the contended samples; of all if there is none.
     pub accesses: HashMap<Access, u64>,
 }
 
@@ -131,7 +132,7 @@ impl Lines {
         self.totals.samples += window.instants.len() as u64;
         self.totals.lost += window.lost;
         self.totals.ran_ns += window.ran_ns;
-        let (mut found, mut from_memory) = (HashMap::<(u32, u64), Line>::new(), Vec::new());
+        let (mut found, mut from_memory) = (HashMap::<(u32, u64), Vec<Seen>>::new(), Vec::new());
         for instant in &window.instants {
             let key = (instant.process, instant.registers.instruction);
             if self.instructions.len() < MOST_KNOWN || self.instructions.contains_key(&key) {
@@ -140,37 +141,34 @@ impl Lines {
             let Some((address, access, is_from_memory)) = self.resolved(instant, unwinders) else { continue };
             let is_on_stack = is_on_stack(instant, address);
             self.totals.own_stack += u64::from(is_on_stack);
-            let key = (instant.process, address / LINE);
+            let (key, seen) = ((instant.process, address / LINE), Seen { access, at_ns: instant.at_ns, is_on_stack });
             if is_from_memory {
-                from_memory.push((key, access));
+                from_memory.push((key, seen));
             } else {
-                let line = found.entry(key).or_default();
-                line.own_stack += u64::from(is_on_stack);
-                line.note(access);
+                found.entry(key).or_default().push(seen);
             }
         }
         // A slot of the stack that was read later may have changed. Its address counts if the same thread's registers give
         // one in the same line.
-        let proven: HashSet<((u32, u64), u32)> = found
-            .iter()
-            .flat_map(|(key, line)| line.accesses.keys().map(move |access| (*key, access.thread)))
-            .collect();
-        for (key, access) in from_memory {
-            if proven.contains(&(key, access.thread)) {
-                found.entry(key).or_default().note(access);
+        let proven: HashSet<((u32, u64), u32)> =
+            found.iter().flat_map(|(key, seen)| seen.iter().map(|seen| (*key, seen.access.thread))).collect();
+        for (key, seen) in from_memory {
+            if proven.contains(&(key, seen.access.thread)) {
+                found.entry(key).or_default().push(seen);
             } else {
                 self.totals.addressed -= 1;
                 self.totals.overwritten += 1;
             }
         }
-        self.merge(found);
+        let mut found: Vec<((u32, u64), Vec<Seen>)> = found.into_iter().collect();
+        found.sort_by_key(|(key, seen)| (std::cmp::Reverse(seen.len()), *key));
+        found.truncate(MOST_OF_WINDOW);
+        let running = Running::of(&window.instants);
+        self.merge(found.into_iter().map(|(key, seen)| (key, Line::of_window(&seen, &running))).collect());
     }
 
-    /// Adds the lines of a window that have the most samples.
-    fn merge(&mut self, found: HashMap<(u32, u64), Line>) {
-        let mut found: Vec<((u32, u64), Line)> = found.into_iter().collect();
-        found.sort_by_key(|(key, line)| (std::cmp::Reverse(line.samples), *key));
-        found.truncate(MOST_OF_WINDOW);
+    /// Adds the lines of a window.
+    fn merge(&mut self, found: Vec<((u32, u64), Line)>) {
         if self.lines.len() + found.len() > MOST_LINES {
             let mut samples: Vec<u64> = self.lines.values().map(|line| line.samples).collect();
             samples.sort_unstable();
@@ -234,28 +232,76 @@ impl Lines {
     }
 }
 
+/// A sample of an access.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    pub access: Access,
+    pub at_ns: u64,
+    pub is_on_stack: bool,
+}
+
+/// The times at which each thread was seen on a CPU, in order.
+#[derive(Debug, Default)]
+pub struct Running(HashMap<u32, Vec<u64>>);
+
+impl Running {
+    /// Returns those of all samples of a window.
+    pub fn of(instants: &[Instant]) -> Self {
+        Self::at(instants.iter().map(|instant| (instant.thread, instant.at_ns)))
+    }
+
+    fn at(times: impl Iterator<Item = (u32, u64)>) -> Self {
+        let mut running = Self::default();
+        times.for_each(|(thread, at_ns)| running.0.entry(thread).or_default().push(at_ns));
+        running.0.values_mut().for_each(|times| times.sort_unstable());
+        running
+    }
+
+    /// Returns whether a thread was seen on a CPU at that time, within a sample's distance.
+    fn ran(&self, thread: u32, at_ns: u64) -> bool {
+        const DISTANCE: u64 = FAST_NS + FAST_NS / 2;
+        let Some(times) = self.0.get(&thread) else { return false };
+        let next = times.partition_point(|time| *time < at_ns.saturating_sub(DISTANCE));
+        times.get(next).is_some_and(|time| *time <= at_ns.saturating_add(DISTANCE))
+    }
+}
+
 impl Line {
-    /// Adds a sample.
-    pub fn note(&mut self, access: Access) {
-        self.samples += 1;
-        *self.accesses.entry(access).or_default() += 1;
+    /// Returns the use of a line in a window. Threads that run in turn, such as those that pass on the lock of an interpreter,
+    /// do not fight for it.
+    pub fn of_window(seen: &[Seen], running: &Running) -> Self {
+        let mut threads: Vec<u32> = seen.iter().map(|seen| seen.access.thread).collect();
+        threads.sort_unstable();
+        threads.dedup();
+        let is_concurrent =
+            |seen: &&Seen| threads.iter().any(|other| *other != seen.access.thread && running.ran(*other, seen.at_ns));
+        let counted = |seen: &mut dyn Iterator<Item = &Seen>| {
+            let mut accesses = HashMap::new();
+            seen.for_each(|seen| *accesses.entry(seen.access).or_default() += 1);
+            accesses
+        };
+        let concurrent = counted(&mut seen.iter().filter(is_concurrent));
+        let is_contended = judge(&concurrent).is_contended();
+        Self {
+            samples: seen.len() as u64,
+            contended: if is_contended { concurrent.values().sum() } else { 0 },
+            own_stack: seen.iter().filter(|seen| seen.is_on_stack).count() as u64,
+            accesses: if is_contended { concurrent } else { counted(&mut seen.iter()) },
+        }
     }
 
     /// Adds the use of this line in another window.
     pub fn add(&mut self, window: Self) {
-        self.samples += window.samples;
-        self.own_stack += window.own_stack;
-        let is_contended = judge(&window.accesses).is_contended();
-        if is_contended {
-            // The use of a line at other times, by other threads for other things, says nothing of this.
-            if self.contended == 0 {
-                self.accesses.clear();
-            }
-            self.contended += window.samples;
+        // The use of a line at other times, by other threads for other things, says nothing of this.
+        if window.contended > 0 && self.contended == 0 {
+            self.accesses.clear();
         }
-        if is_contended || self.contended == 0 {
+        if window.contended > 0 || self.contended == 0 {
             window.accesses.into_iter().for_each(|(access, count)| *self.accesses.entry(access).or_default() += count);
         }
+        self.samples += window.samples;
+        self.contended += window.contended;
+        self.own_stack += window.own_stack;
     }
 }
 

@@ -123,7 +123,7 @@ fn bits(access: &Access) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Line;
+    use super::super::{FAST_NS, Line, Running, Seen};
     use super::*;
 
     fn access(thread: u32, offset: u8, usage: Use) -> Access {
@@ -181,23 +181,38 @@ mod tests {
         }
     }
 
+    /// Returns the use of a line in a window: each access many times, by threads that run all the time, or in turn.
+    fn window(accesses: &[(Access, u64)], is_in_turn: bool) -> Line {
+        let mut seen: Vec<Seen> = Vec::new();
+        for (place, (access, count)) in accesses.iter().enumerate() {
+            let begin = if is_in_turn { 1_000_000_000 * place as u64 } else { 0 };
+            let one = |number: u64| Seen { access: *access, at_ns: begin + number * FAST_NS, is_on_stack: false };
+            seen.extend((0..*count).map(one));
+        }
+        let running = Running::at(seen.iter().map(|seen| (seen.access.thread, seen.at_ns)));
+        Line::of_window(&seen, &running)
+    }
+
     #[test]
     fn only_windows_in_which_threads_share_the_line_count() {
-        let window = |accesses: &[(Access, u64)]| Line {
-            samples: accesses.iter().map(|(_, count)| count).sum(),
-            contended: 0,
-            own_stack: 0,
-            accesses: accesses.iter().copied().collect(),
-        };
         let mut line = Line::default();
         // Another thread has the block of memory later.
-        line.add(window(&[(access(1, 0, Store), 50)]));
-        line.add(window(&[(access(2, 8, Store), 50)]));
+        line.add(window(&[(access(1, 0, Store), 50)], false));
+        line.add(window(&[(access(2, 8, Store), 50)], false));
         assert_eq!((line.samples, line.contended), (100, 0));
-        line.add(window(&[(access(3, 16, Store), 20), (access(4, 24, Store), 20)]));
+        line.add(window(&[(access(3, 16, Store), 20), (access(4, 24, Store), 20)], false));
         assert_eq!((line.samples, line.contended, judge(&line.accesses)), (140, 40, Sharing::False));
         let users: Vec<(u8, Vec<u32>)> =
             words(&line.accesses).into_iter().map(|word| (word.offset, word.writers)).collect();
         assert_eq!(users, [(16, vec![3]), (24, vec![4])]);
+    }
+
+    #[test]
+    fn threads_that_run_in_turn_do_not_fight() {
+        let accesses = [(access(1, 0, Store), 50), (access(2, 0, Store), 50)];
+        assert_eq!((window(&accesses, true).contended, window(&accesses, false).contended), (0, 100));
+        // The second one runs half as long.
+        let accesses = [(access(1, 0, Store), 50), (access(2, 0, Store), 25)];
+        assert!((45..60).contains(&window(&accesses, false).contended));
     }
 }

@@ -62,6 +62,7 @@ pub struct Instant {
     pub process: u32,
     pub thread: u32,
     pub cpu: u32,
+    pub at_ns: u64,
     pub registers: Registers,
 }
 
@@ -156,10 +157,10 @@ impl Clock {
     }
 }
 
-/// Parses `IDENTIFIER | TID | CPU | REGS_USER`.
+/// Parses `IDENTIFIER | TID | TIME | CPU | REGS_USER`.
 fn instant(body: &[u8], process: u32, thread: u32) -> Option<Instant> {
-    let (registers, _) = Registers::of_sample(body.get(24..)?)?;
-    Some(Instant { process, thread, cpu: u64_at(body, 16)? as u32, registers })
+    let (registers, _) = Registers::of_sample(body.get(32..)?)?;
+    Some(Instant { process, thread, at_ns: u64_at(body, 16)?, cpu: u64_at(body, 24)? as u32, registers })
 }
 
 fn open(process: u32, thread: u32) -> std::io::Result<Event> {
@@ -179,7 +180,7 @@ fn open(process: u32, thread: u32) -> std::io::Result<Event> {
     if !cfg!(target_arch = "x86_64") {
         return Ok(Event { process, thread, slow, fast: None });
     }
-    let mut fast = builder(FAST_NS, SampleFlag::CPU | SampleFlag::REGS_USER);
+    let mut fast = builder(FAST_NS, SampleFlag::TIME | SampleFlag::CPU | SampleFlag::REGS_USER);
     let fast = fast.sample_regs_user(Registers::MASK).build()?;
     redirect(&fast, &slow)?;
     Ok(Event { process, thread, slow, fast: Some(fast) })
@@ -191,11 +192,14 @@ mod tests {
 
     #[test]
     fn fast_sample_is_parsed_and_truncated_ones_are_dropped() {
-        let mut words: Vec<u64> = vec![77, 4 << 32 | 3, 1, 2];
+        let mut words: Vec<u64> = vec![77, 4 << 32 | 3, 900, 1, 2];
         words.extend(100..118);
         let body: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         let found = instant(&body, 3, 4).unwrap();
-        assert_eq!((found.cpu, found.registers.general[3], found.registers.instruction), (1, 101, 108));
+        assert_eq!(
+            (found.at_ns, found.cpu, found.registers.general[3], found.registers.instruction),
+            (900, 1, 101, 108)
+        );
         for length in 0..body.len() {
             assert_eq!(instant(&body[..length], 3, 4), None, "{length}");
         }

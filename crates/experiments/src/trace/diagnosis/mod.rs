@@ -539,7 +539,8 @@ impl<'a> Evidence<'a> {
             percent(locks)
         );
         if let Some(problem) = problem {
-            return format!("Contention without waiting: {}. The {waited}.", problem.verdict());
+            let without = if locks < LOCKS_SHARE { " without waiting" } else { "" };
+            return format!("Contention{without}: {}. The {waited}.", problem.verdict());
         }
         match verdict {
             Verdict::Locks => return format!("Locks: {waited}{how}."),

@@ -3,7 +3,7 @@
 use super::super::record::Frame;
 use super::record::{LockShare, Place, Row, RowKind, Sharing, Word};
 use crate::trace::words::without_arguments;
-use blame::frames::{Frame as NamedFrame, Frames, function_of, plain};
+use blame::frames::{Frame as NamedFrame, Frames, Kind, function_of, plain};
 use blame::lines::{self, Access, LINE, Line, Lines, Totals, judge, words};
 use blame::names::{Names, is_c_library, short};
 use blame::sampling::profile::Profile;
@@ -77,7 +77,12 @@ impl Namer<'_> {
         for ((process, instruction), count) in found.into_iter().take(MOST_SAMPLED) {
             let Some(slot) = self.known_as.get(&process).copied() else { continue };
             let alone = Frames::of(self.names, slot, &[instruction], &[], |_| None);
-            lock_of(&alone).into_iter().for_each(|kind| *by_kind.entry(kind).or_default() += count);
+            // What else the allocator and streams do is no price of a lock.
+            let is_alone = matches!(alone.kind, Some(Kind::Mutex | Kind::RwLock | Kind::Spin | Kind::Semaphore));
+            lock_of(&alone)
+                .filter(|_| is_alone)
+                .into_iter()
+                .for_each(|kind| *by_kind.entry(kind).or_default() += count);
         }
         let share = |(kind, count): (&str, u64)| {
             let (share, _) = share_of(count, &lines.totals)?;
@@ -222,7 +227,12 @@ impl Used {
 
 /// Returns a function's name, as its library's documentation has it.
 fn name_of(frame: &NamedFrame, function: &str) -> String {
-    if frame.is_in_c_library { plain(function).to_owned() } else { without_arguments(function) }
+    match plain(function) {
+        // An old name of the same function.
+        "cfree" if frame.is_in_c_library => "free".to_owned(),
+        plain if frame.is_in_c_library => plain.to_owned(),
+        _ => without_arguments(function),
+    }
 }
 
 /// Returns the places that use a line.
