@@ -21,6 +21,7 @@ mod preempted;
 mod python_locks;
 mod record;
 mod section;
+mod sharing;
 mod show;
 mod show_cycles;
 mod show_words;

@@ -1,7 +1,6 @@
 //! The rows of a trace: one for each lock, each call site, each order of locks that can end badly, each hang.
 
-use super::lines::rules::Code;
-use super::plan::Parameters;
+use super::plan::{Code, Parameters};
 use super::watched_word::WatchedWord;
 use instruments::statistics::Interval;
 use record::{Bin, RecordRef};

@@ -1,9 +1,10 @@
 //! Contention without waiting: cache lines that threads fight for as they run.
 
 use super::{Evidence, LEAST_WAIT};
-use crate::trace::lines::named::Namer;
-use crate::trace::lines::rules::{Code, Problem, problems, without_problem};
+use crate::trace::plan::Code;
 use crate::trace::record::{Row, RowKind, SeenBy};
+use crate::trace::sharing::named::Namer;
+use crate::trace::sharing::rules::{Problem, problems, without_problem};
 use blame::sampling::budget::Budget;
 
 /// Problems that are named.

@@ -13,10 +13,10 @@ mod python;
 
 use super::aggregate::Window;
 use super::labels;
-use super::lines::rules::Problem;
 use super::plan::Verdict;
 use super::python_locks::PythonPlace;
 use super::record::{Frame, LabelLock, Row, RowKind, SeenBy};
+use super::sharing::rules::Problem;
 use super::warnings::{NoSymbols, SparseSamples, StrippedFile};
 use super::words::{whole_percent, without_arguments};
 use blame::frames::{Frames, Kind, function_of, is_lock_wrapper, is_of_tokio};

@@ -1,7 +1,8 @@
 //! Sentences about the rows, and the values that are compared with other records.
 
-use super::record::{LinesRecord, Row, RowKind};
-use super::rules;
+use super::record::LinesRecord;
+use crate::trace::sharing::record::{Row, RowKind};
+use crate::trace::sharing::rules;
 use instruments::statistics::comparison::Estimate;
 use record::{Better, Cell, Finding, Metric, Origin, Unit, VariationSource};
 

@@ -4,15 +4,14 @@
 mod findings;
 mod flags;
 mod measure;
-pub mod named;
-pub mod record;
-pub mod rules;
+mod record;
 mod section;
 mod show;
 
+use super::sharing::record::Row;
 use flags::Flags;
 use harness::{Example, Experiment, Finished, Run, Views};
-use record::{Parameters, Row};
+use record::Parameters;
 use std::time::Duration;
 
 /// The experiment.

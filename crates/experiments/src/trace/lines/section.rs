@@ -1,8 +1,8 @@
 //! The rows on a page: the sentences, the CPU time by line, and the table.
 
-use super::record::{Row, RowKind};
-use super::rules;
 use super::show::tables;
+use crate::trace::sharing::record::{Row, RowKind};
+use crate::trace::sharing::rules;
 use record::{Bar, Bars, Figure, Picture, Section, Statement, Unit};
 
 const MOST_BARS: usize = 15;

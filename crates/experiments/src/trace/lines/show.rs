@@ -1,7 +1,8 @@
 //! The record on a terminal: the verdict, the findings, the lines and their words, and the parts that are not known.
 
-use super::record::{LinesRecord, Row, RowKind, Word};
-use super::rules;
+use super::record::LinesRecord;
+use crate::trace::sharing::record::{Row, RowKind, Word};
+use crate::trace::sharing::rules;
 use record::{Table, Unit, optional};
 use terminal::{Page, shortened, wrapped};
 

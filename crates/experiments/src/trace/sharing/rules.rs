@@ -6,52 +6,20 @@
 //! line for itself.
 
 use super::record::{Row, RowKind, Sharing, Word};
+use crate::trace::plan::Code;
 use crate::trace::words::whole_percent;
 use instruments::statistics::Interval;
 use instruments::statistics::proportion::interval;
-use serde::{Deserialize, Serialize};
 
 /// The least part of the CPU time.
 const LEAST_SHARE: f64 = 0.05;
 /// The least part of the CPU time in the functions of a lock whose line moves, and that of the line.
 const LEAST_IN_FUNCTIONS: f64 = 0.15;
-const LEAST_OF_FUNCTIONS: f64 = 0.02;
+const LEAST_OF_FUNCTIONS: f64 = 0.01;
 /// Fewer samples do not show that there is no problem.
 const FEWEST_SAMPLES: u64 = 200;
 const MOST_WORDS: usize = 4;
 const MOST_THREADS: usize = 3;
-
-/// A kind of problem.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Code {
-    /// Threads use one word, and write it.
-    LineShared,
-    /// Threads use different words of a line, and write.
-    LineFalseSharing,
-    /// The word is a lock's, which is acquired without waiting.
-    LockPrice,
-}
-
-impl Code {
-    /// Returns its name in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::LineShared => "line_shared",
-            Self::LineFalseSharing => "line_false_sharing",
-            Self::LockPrice => "lock_price",
-        }
-    }
-
-    fn words(self) -> &'static str {
-        match self {
-            Self::LineShared => "a shared word",
-            Self::LineFalseSharing => "false sharing",
-            Self::LockPrice => "the price of a lock",
-        }
-    }
-}
 
 /// A problem.
 #[derive(Clone, Debug, PartialEq)]
@@ -145,15 +113,16 @@ impl Problem {
         if self.code == Code::LockPrice {
             let kind = row.lock_type.as_deref().unwrap_or("lock");
             let (all, its) = match self.lines {
-                1 => (format!("the {kind}, and each time write its cache line, which moves"), "its"),
-                lines => (format!("{lines} such locks, and each time write a cache line, which moves"), "their"),
+                1 => (format!("the {kind}, and each time write its cache line, which then moves"), "its"),
+                lines => (format!("{lines} such locks, and each time write a cache line, which then moves"), "their"),
             };
             let functions = self.functions.filter(|functions| *functions > self.share);
             let functions = functions.map_or_else(String::new, |functions| {
                 format!("; {its} functions have {} of it", whole_percent(functions))
             });
             return format!(
-                "{threads} acquire {all} between CPUs, also without any wait: {} of the CPU time is spent there{functions}",
+                "{threads} acquire {all} between CPUs, also without any wait: {} of the CPU time is spent there while several of \
+                 them run{functions}",
                 self.percent()
             );
         }
@@ -163,7 +132,7 @@ impl Problem {
             }
             _ => format!("{threads} use the same word, and write it ({})", words(row)),
         };
-        format!("{} of the CPU time is spent at this cache line, which moves between CPUs: {used}", self.percent())
+        format!("{} of the CPU time is spent at this cache line while it moves between CPUs: {used}", self.percent())
     }
 
     /// Returns what helps, and under which condition.
@@ -242,8 +211,17 @@ impl Problem {
             "{} of the CPU time goes to cache lines that threads on different CPUs write: {}{at} ({}){functions}",
             self.percent(),
             self.object(),
-            self.code.words()
+            kind(self.code)
         )
+    }
+}
+
+/// Returns the words for a kind of problem.
+fn kind(code: Code) -> &'static str {
+    match code {
+        Code::LineShared => "a shared word",
+        Code::LineFalseSharing => "false sharing",
+        Code::LockPrice => "the price of a lock",
     }
 }
 

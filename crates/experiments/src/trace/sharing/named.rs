@@ -1,7 +1,7 @@
 //! Cache lines with names: the variables, the locks, and the places in the code.
 
-use super::super::record::Frame;
 use super::record::{LockShare, Place, Row, RowKind, Sharing, Word};
+use crate::trace::record::Frame;
 use crate::trace::words::without_arguments;
 use blame::frames::{Frame as NamedFrame, Frames, Kind, function_of, plain};
 use blame::lines::{self, Access, LINE, Line, Lines, Totals, judge, words};
