@@ -98,6 +98,8 @@ impl Namer<'_> {
         let sharing = match judge(&line.accesses) {
             lines::Sharing::OneThread => Sharing::OneThread,
             lines::Sharing::ReadOnly => Sharing::ReadOnly,
+            // Those of all windows together, none of which had threads at the same time.
+            _ if line.contended == 0 => Sharing::InTurn,
             lines::Sharing::Written => Sharing::SharedAndWritten,
             lines::Sharing::False => Sharing::FalseSharing,
         };

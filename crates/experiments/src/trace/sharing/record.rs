@@ -25,6 +25,8 @@ pub enum Sharing {
     #[default]
     OneThread,
     ReadOnly,
+    /// Threads use it and write, one after the other: the samples of them are not of the same time.
+    InTurn,
     /// Threads on several CPUs use one word, and write it.
     SharedAndWritten,
     /// Threads on several CPUs use different words, and write.
@@ -42,6 +44,7 @@ impl Sharing {
         match self {
             Self::OneThread => "one thread",
             Self::ReadOnly => "read only",
+            Self::InTurn => "in turn",
             Self::SharedAndWritten => "shared and written",
             Self::FalseSharing => "false sharing",
         }

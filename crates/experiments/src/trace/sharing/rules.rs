@@ -40,7 +40,7 @@ pub fn problems(rows: &[Row]) -> Vec<Problem> {
     let Some(total) = rows.iter().find(|row| row.kind == RowKind::Total) else { return Vec::new() };
     let code = |row: &Row| match row.sharing {
         _ if row.kind != RowKind::Line => None,
-        Sharing::OneThread | Sharing::ReadOnly => None,
+        Sharing::OneThread | Sharing::ReadOnly | Sharing::InTurn => None,
         Sharing::SharedAndWritten if row.lock_type.is_some() => Some(Code::LockPrice),
         Sharing::SharedAndWritten => Some(Code::LineShared),
         // A lock's words are used together, also where most samples of two threads were at two of them.
@@ -282,4 +282,97 @@ pub fn without_problem(rows: &[Row]) -> String {
         return format!("{known}.");
     }
     format!("{known}, as far as addresses are known ({} of the samples).", whole_percent(1.0 - unknown))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::LockShare;
+    use super::*;
+
+    /// Returns a row of a line with this part of a thousand samples.
+    fn line(object: &str, sharing: Sharing, samples: u64) -> Row {
+        let word = |offset: u32, writer: u32| Word {
+            offset,
+            bytes: 8,
+            variable: Some(format!("{object}+{offset:#x}")),
+            share: 0.5,
+            writers: vec![writer],
+            is_atomic: true,
+            ..Word::default()
+        };
+        let words = vec![word(0, 11), word(8, 12)];
+        Row { kind: RowKind::Line, object: object.into(), sharing, samples, threads: 2, words, ..Row::default() }
+    }
+
+    fn found(lines: &[Row], functions: f64) -> Vec<(Code, String, usize)> {
+        let lock_functions = vec![LockShare { lock_type: "rwlock".into(), share: functions }];
+        let total = Row { kind: RowKind::Total, samples: 1_000, lock_functions, ..Row::default() };
+        let rows = [&[total], lines].concat();
+        problems(&rows).iter().map(|problem| (problem.code, problem.row.object.clone(), problem.lines)).collect()
+    }
+
+    #[test]
+    fn only_lines_that_move_and_have_a_twentieth_of_the_time_are_problems() {
+        use Sharing::{FalseSharing, InTurn, OneThread, ReadOnly, SharedAndWritten};
+        assert_eq!(found(&[line("a", SharedAndWritten, 90)], 0.0), [(Code::LineShared, "a".into(), 1)]);
+        assert_eq!(found(&[line("a", FalseSharing, 90)], 0.0), [(Code::LineFalseSharing, "a".into(), 1)]);
+        // The lower end of the interval of 6 % is 4.6 %.
+        assert_eq!(found(&[line("a", SharedAndWritten, 60)], 0.0), []);
+        for sharing in [OneThread, ReadOnly, InTurn] {
+            assert_eq!(found(&[line("a", sharing, 900)], 0.0), [], "{sharing:?}");
+        }
+    }
+
+    #[test]
+    fn locks_of_one_place_are_one_problem_and_count_by_their_functions_too() {
+        let lock = |object: &str, samples| Row {
+            lock_type: Some("rwlock".into()),
+            caller: Some("serve (s.c:3)".into()),
+            ..line(object, Sharing::SharedAndWritten, samples)
+        };
+        assert_eq!(found(&[lock("a", 50), lock("b", 40)], 0.0), [(Code::LockPrice, "a".into(), 2)]);
+        // Little at the line, and much in the functions that acquire and release such locks.
+        assert_eq!(found(&[lock("a", 20)], 0.3), [(Code::LockPrice, "a".into(), 1)]);
+        assert_eq!(found(&[lock("a", 20)], 0.1), []);
+        assert_eq!(found(&[lock("a", 5)], 0.3), [], "hardly shared");
+        // Different words of one lock are no false sharing; those of a lock and of data are.
+        let apart = Row { sharing: Sharing::FalseSharing, ..lock("a", 200) };
+        assert_eq!(found(std::slice::from_ref(&apart), 0.0)[0].0, Code::LockPrice);
+        let mut with_data = apart;
+        with_data.words[1].variable = Some("data".into());
+        assert_eq!(found(&[with_data], 0.0)[0].0, Code::LineFalseSharing);
+    }
+
+    #[test]
+    fn remedy_depends_on_the_use_and_the_gain_is_a_bound() {
+        let problem = |row: Row| {
+            let rows = [Row { kind: RowKind::Total, samples: 1_000, ..Row::default() }, row];
+            problems(&rows).remove(0)
+        };
+        let counter = problem(line("hits", Sharing::SharedAndWritten, 400));
+        assert!(counter.remedy().contains("count in a variable of each thread"), "{}", counter.remedy());
+        assert!(counter.remedy().ends_with("(saves at most 40 % of the CPU time)"), "{}", counter.remedy());
+        let mut read = line("level", Sharing::SharedAndWritten, 400);
+        (read.words[1].writers, read.words[1].readers) = (vec![], vec![12]);
+        assert!(problem(read).remedy().contains("let the readers keep a copy"));
+        let library = Row {
+            lock_type: Some("rwlock".into()),
+            caller: Some("serve (s.c:3)".into()),
+            called: Some("digest".into()),
+            places: vec![super::super::record::Place {
+                site: "pthread_rwlock_rdlock in digest, called by serve (s.c:3)".into(),
+                ..Default::default()
+            }],
+            ..line("rwlock of libx.so", Sharing::SharedAndWritten, 400)
+        };
+        assert!(problem(library).remedy().starts_with("call digest less often in serve (s.c:3)"));
+    }
+
+    #[test]
+    fn few_samples_show_nothing() {
+        let total = |samples| [Row { kind: RowKind::Total, samples, ..Row::default() }];
+        assert!(verdict(&total(100)).contains("undecided") && verdict(&total(300)).starts_with("No cache line"));
+        let jumped = [Row { jumped_share: Some(0.3), ..total(300)[0].clone() }];
+        assert!(verdict(&jumped).contains("as far as addresses are known (70 % of the samples)"));
+    }
 }
