@@ -12,7 +12,7 @@ pub use sharing::{Sharing, Word, judge, words};
 
 use crate::code::{Before, access_before};
 use crate::memory::{read, u64_at};
-use crate::sampling::clock::{FAST_NS, Instant, Window};
+use crate::sampling::clock::{Instant, Window};
 use crate::sampling::waited::Path;
 use crate::stacks::Stacks;
 use std::collections::{HashMap, HashSet};
@@ -45,10 +45,13 @@ pub struct Lines {
 pub struct Totals {
     pub windows: u64,
     pub samples: u64,
+    /// Those at times when another thread of the process ran.
+    pub together: u64,
     /// Samples that found no room.
     pub lost: u64,
-    /// Time that the sampled threads ran, in ns.
+    /// Time that the sampled threads ran, and the part that their samples stand for, in ns.
     pub ran_ns: u64,
+    pub sampled_ns: u64,
     /// With an address, and of these, on the thread's own stack.
     pub addressed: u64,
     pub own_stack: u64,
@@ -63,8 +66,7 @@ pub struct Totals {
 impl Totals {
     /// Returns the part of the threads' CPU time that their samples of user space are of; the rest is the kernel's.
     pub fn user_share(&self) -> f64 {
-        let sampled_ns = (self.samples + self.lost) as f64 * FAST_NS as f64;
-        if self.ran_ns > 0 { (sampled_ns / self.ran_ns as f64).min(1.0) } else { 1.0 }
+        if self.ran_ns > 0 { (self.sampled_ns as f64 / self.ran_ns as f64).min(1.0) } else { 1.0 }
     }
 }
 
@@ -132,6 +134,7 @@ impl Lines {
         self.totals.samples += window.instants.len() as u64;
         self.totals.lost += window.lost;
         self.totals.ran_ns += window.ran_ns;
+        self.totals.sampled_ns += (window.instants.len() as u64 + window.lost) * window.period_ns;
         let (mut found, mut from_memory) = (HashMap::<(u32, u64), Vec<Seen>>::new(), Vec::new());
         for instant in &window.instants {
             let key = (instant.process, instant.registers.instruction);
@@ -163,7 +166,8 @@ impl Lines {
         let mut found: Vec<((u32, u64), Vec<Seen>)> = found.into_iter().collect();
         found.sort_by_key(|(key, seen)| (std::cmp::Reverse(seen.len()), *key));
         found.truncate(MOST_OF_WINDOW);
-        let running = Running::of(&window.instants);
+        let running = Running::of(window);
+        self.totals.together += window.instants.iter().filter(|instant| running.has_another(instant)).count() as u64;
         self.merge(found.into_iter().map(|(key, seen)| (key, Line::of_window(&seen, &running))).collect());
     }
 
@@ -240,29 +244,44 @@ pub struct Seen {
     pub is_on_stack: bool,
 }
 
-/// The times at which each thread was seen on a CPU, in order.
+/// The times at which each thread was seen on a CPU, in order, with its process.
 #[derive(Debug, Default)]
-pub struct Running(HashMap<u32, Vec<u64>>);
+pub struct Running {
+    times: HashMap<u32, (u32, Vec<u64>)>,
+    /// Samples of a thread that runs are nearer to each other.
+    distance_ns: u64,
+}
 
 impl Running {
     /// Returns those of all samples of a window.
-    pub fn of(instants: &[Instant]) -> Self {
-        Self::at(instants.iter().map(|instant| (instant.thread, instant.at_ns)))
+    pub fn of(window: &Window) -> Self {
+        let times = window.instants.iter().map(|instant| (instant.process, instant.thread, instant.at_ns));
+        Self::at(times, window.period_ns)
     }
 
-    fn at(times: impl Iterator<Item = (u32, u64)>) -> Self {
-        let mut running = Self::default();
-        times.for_each(|(thread, at_ns)| running.0.entry(thread).or_default().push(at_ns));
-        running.0.values_mut().for_each(|times| times.sort_unstable());
+    fn at(times: impl Iterator<Item = (u32, u32, u64)>, period_ns: u64) -> Self {
+        let mut running = Self { times: HashMap::new(), distance_ns: period_ns + period_ns / 2 };
+        for (process, thread, at_ns) in times {
+            running.times.entry(thread).or_insert_with(|| (process, Vec::new())).1.push(at_ns);
+        }
+        running.times.values_mut().for_each(|(_, times)| times.sort_unstable());
         running
     }
 
-    /// Returns whether a thread was seen on a CPU at that time, within a sample's distance.
+    /// Returns whether a thread ran at that time: it was seen shortly before and shortly after. One that gets a lock from
+    /// another was only seen after, and that one only before.
     fn ran(&self, thread: u32, at_ns: u64) -> bool {
-        const DISTANCE: u64 = FAST_NS + FAST_NS / 2;
-        let Some(times) = self.0.get(&thread) else { return false };
-        let next = times.partition_point(|time| *time < at_ns.saturating_sub(DISTANCE));
-        times.get(next).is_some_and(|time| *time <= at_ns.saturating_add(DISTANCE))
+        let Some((_, times)) = self.times.get(&thread) else { return false };
+        let next = times.partition_point(|time| *time < at_ns);
+        let is_near = |time: &u64| time.abs_diff(at_ns) <= self.distance_ns;
+        times.get(next).is_some_and(is_near) && next.checked_sub(1).is_some_and(|last| is_near(&times[last]))
+    }
+
+    /// Returns whether another thread of the process ran at the time of a sample.
+    fn has_another(&self, instant: &Instant) -> bool {
+        let others = self.times.iter().filter(|(thread, _)| **thread != instant.thread);
+        let mut others = others.filter(|(_, (process, _))| *process == instant.process);
+        others.any(|(thread, _)| self.ran(*thread, instant.at_ns))
     }
 }
 

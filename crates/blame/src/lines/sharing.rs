@@ -123,8 +123,10 @@ fn bits(access: &Access) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{FAST_NS, Line, Running, Seen};
+    use super::super::{Line, Running, Seen};
     use super::*;
+
+    const FAST_NS: u64 = 211_003;
 
     fn access(thread: u32, offset: u8, usage: Use) -> Access {
         Access { thread, cpu: thread % 2, offset, bytes: 8, usage, instruction: 0x40_0000 + u64::from(offset) }
@@ -137,10 +139,10 @@ mod tests {
     use Use::{Atomic, Load, Store};
 
     #[test]
-    fn words_of_different_threads_are_false_sharing_and_one_word_is_not() {
+    fn different_words_of_threads_are_false_sharing() {
         assert_eq!(sharing(&[(access(1, 0, Store), 50), (access(2, 8, Store), 50)]), Sharing::False);
         assert_eq!(sharing(&[(access(1, 0, Atomic), 50), (access(2, 0, Atomic), 50)]), Sharing::Written);
-        // A reader beside a writer, of another word and of the same.
+        // A reader of another word than the writer's, and of the same.
         assert_eq!(sharing(&[(access(1, 0, Store), 5), (access(2, 8, Load), 95)]), Sharing::False);
         assert_eq!(sharing(&[(access(1, 0, Store), 5), (access(2, 0, Load), 95)]), Sharing::Written);
         // A counter that both use, and a few samples of a field next to it.
@@ -186,10 +188,11 @@ mod tests {
         let mut seen: Vec<Seen> = Vec::new();
         for (place, (access, count)) in accesses.iter().enumerate() {
             let begin = if is_in_turn { 1_000_000_000 * place as u64 } else { 0 };
-            let one = |number: u64| Seen { access: *access, at_ns: begin + number * FAST_NS, is_on_stack: false };
-            seen.extend((0..*count).map(one));
+            // No two of them at exactly the same time.
+            let at = |number: u64| begin + number * FAST_NS + 1_000 * place as u64;
+            seen.extend((0..*count).map(|number| Seen { access: *access, at_ns: at(number), is_on_stack: false }));
         }
-        let running = Running::at(seen.iter().map(|seen| (seen.access.thread, seen.at_ns)));
+        let running = Running::at(seen.iter().map(|seen| (1, seen.access.thread, seen.at_ns)), FAST_NS);
         Line::of_window(&seen, &running)
     }
 
@@ -201,18 +204,33 @@ mod tests {
         line.add(window(&[(access(2, 8, Store), 50)], false));
         assert_eq!((line.samples, line.contended), (100, 0));
         line.add(window(&[(access(3, 16, Store), 20), (access(4, 24, Store), 20)], false));
-        assert_eq!((line.samples, line.contended, judge(&line.accesses)), (140, 40, Sharing::False));
+        assert_eq!((line.samples, judge(&line.accesses)), (140, Sharing::False));
         let users: Vec<(u8, Vec<u32>)> =
             words(&line.accesses).into_iter().map(|word| (word.offset, word.writers)).collect();
         assert_eq!(users, [(16, vec![3]), (24, vec![4])]);
+        // All but the first and the last sample are between two of the other thread.
+        assert_eq!(line.contended, 38);
     }
 
     #[test]
     fn threads_that_run_in_turn_do_not_fight() {
         let accesses = [(access(1, 0, Store), 50), (access(2, 0, Store), 50)];
-        assert_eq!((window(&accesses, true).contended, window(&accesses, false).contended), (0, 100));
+        assert_eq!((window(&accesses, true).contended, window(&accesses, false).contended), (0, 98));
         // The second one runs half as long.
         let accesses = [(access(1, 0, Store), 50), (access(2, 0, Store), 25)];
         assert!((45..60).contains(&window(&accesses, false).contended));
+    }
+
+    /// A thread gets the lock of an interpreter each 5 ms from the other one.
+    #[test]
+    fn passing_on_a_lock_is_not_running_together() {
+        let turn = |number: u64| {
+            let access = access(1 + (number % 2) as u32, 0, Store);
+            let at = move |sample: u64| 5_000_000 * number + sample * FAST_NS;
+            (0..23).map(move |sample| Seen { access, at_ns: at(sample), is_on_stack: false })
+        };
+        let seen: Vec<Seen> = (0..10).flat_map(turn).collect();
+        let running = Running::at(seen.iter().map(|seen| (1, seen.access.thread, seen.at_ns)), FAST_NS);
+        assert_eq!(Line::of_window(&seen, &running).contended, 0);
     }
 }

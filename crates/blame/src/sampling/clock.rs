@@ -29,10 +29,10 @@ pub struct Clock {
 /// How much of the time is sampled.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Pace {
-    /// As one of several sources, within the budget of all.
+    /// Short windows of few threads, within the budget of all sources.
     #[default]
     Rare,
-    /// As much as the kernel allows at a known cost.
+    /// Nearly all of the time, and many threads.
     Dense,
 }
 
@@ -54,6 +54,7 @@ pub struct Window {
     pub ran_ns: u64,
     /// Samples that found no room.
     pub lost: u64,
+    pub period_ns: u64,
 }
 
 /// A thread at the time of a fast sample.
@@ -75,9 +76,10 @@ const PAUSE_DENSE_S: f64 = 0.01;
 /// Time from which on the pauses are longer.
 const SETTLED_S: f64 = 3.0;
 const SETTLED_PAUSE_S: f64 = 8.0;
-/// Time on a CPU between two samples of a thread. The fast one is not a part of a millisecond, in which programs have
-/// their periods.
-pub const FAST_NS: u64 = 211_003;
+/// Time on a CPU between two samples of a thread: not a part of a millisecond, in which programs have their periods. In a
+/// virtual machine a sample costs 20 µs and more, and a quarter of the first seconds is sampled.
+const FAST_NS: u64 = 703_001;
+const FAST_DENSE_NS: u64 = 211_003;
 const SLOW_NS: u64 = 2_000_000;
 const STACK: u32 = 2_048;
 /// The samples of a window are 100 KiB at most.
@@ -86,6 +88,13 @@ const SMALLEST: usize = 16 << 10;
 const LOST: u32 = 2;
 const SAMPLE: u32 = 9;
 const MOST_AT_ONCE: usize = 4_096;
+
+impl Pace {
+    /// Returns the time on a CPU between two fast samples of a thread.
+    pub fn period_ns(self) -> u64 {
+        if self == Self::Dense { FAST_DENSE_NS } else { FAST_NS }
+    }
+}
 
 impl Clock {
     /// Creates one that samples at this pace.
@@ -107,7 +116,7 @@ impl Clock {
         let most = if self.pace == Pace::Dense { MOST_THREADS_DENSE } else { MOST_THREADS };
         let chosen = runnable.iter().cycle().skip(first).take(runnable.len().min(most));
         for &(process, thread) in chosen {
-            match open(process, thread) {
+            match open(process, thread, self.pace.period_ns()) {
                 Ok(event) => self.events.push(event),
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                 Err(error) => {
@@ -129,7 +138,7 @@ impl Clock {
         if self.events.is_empty() || now_s < self.until {
             return None;
         }
-        let mut window = Window::default();
+        let mut window = Window { period_ns: self.pace.period_ns(), ..Window::default() };
         for mut event in std::mem::take(&mut self.events) {
             let fast = event.fast.as_ref().map(Counter::id);
             if let Some(counter) = &mut event.fast {
@@ -163,7 +172,7 @@ fn instant(body: &[u8], process: u32, thread: u32) -> Option<Instant> {
     Some(Instant { process, thread, at_ns: u64_at(body, 16)?, cpu: u64_at(body, 24)? as u32, registers })
 }
 
-fn open(process: u32, thread: u32) -> std::io::Result<Event> {
+fn open(process: u32, thread: u32, fast_ns: u64) -> std::io::Result<Event> {
     let builder = |period: u64, flags: SampleFlag| {
         let mut builder = Builder::new(Software::CPU_CLOCK);
         builder.observe_pid(thread as i32).any_cpu().exclude_kernel(true).exclude_hv(true);
@@ -180,7 +189,7 @@ fn open(process: u32, thread: u32) -> std::io::Result<Event> {
     if !cfg!(target_arch = "x86_64") {
         return Ok(Event { process, thread, slow, fast: None });
     }
-    let mut fast = builder(FAST_NS, SampleFlag::TIME | SampleFlag::CPU | SampleFlag::REGS_USER);
+    let mut fast = builder(fast_ns, SampleFlag::TIME | SampleFlag::CPU | SampleFlag::REGS_USER);
     let fast = fast.sample_regs_user(Registers::MASK).build()?;
     redirect(&fast, &slow)?;
     Ok(Event { process, thread, slow, fast: Some(fast) })

@@ -499,6 +499,13 @@ impl Profile {
         self.lives().fold(0.0, |sum, life| sum + (life.sums[0] - life.before[0]) as f64 / 1e9)
     }
 
+    /// Returns the part of the time, by the samples so far, that threads that had something to run had no CPU for it.
+    pub fn ready_share(&self) -> f64 {
+        let of = |part: usize| self.lives().fold(0.0, |sum, life| sum + (life.sums[part] - life.before[part]) as f64);
+        let (ran, ready) = (of(0), of(1));
+        if ran + ready > 0.0 { ready / (ran + ready) } else { 0.0 }
+    }
+
     /// Returns the number of CPUs that the threads may use that had something to run for a twentieth of all such time or
     /// more; `None` if that is not known.
     pub fn allowed_cpus(&self) -> Option<usize> {

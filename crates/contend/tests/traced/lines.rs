@@ -6,6 +6,7 @@ use crate::programs::Programs;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A program's answer: the code of its finding, the variable in the line, and a function that uses it; none for healthy ones.
 type Answer = (&'static str, Option<(&'static str, &'static str, &'static str)>);
@@ -44,11 +45,16 @@ fn text(row: &Value, field: &str) -> String {
     row[field].as_str().unwrap_or_default().to_owned()
 }
 
-/// Returns the findings of `contend lines`, by the rows that they are made of: a twentieth of the CPU time.
+/// Returns the findings of `contend lines`, as its report states them.
 fn of_lines(record: &Value) -> Found {
-    let contended = |row: &&Value| {
-        let is_much = row["cpu_share_ci"]["low"].as_f64().or(row["cpu_share_ci"][0].as_f64()) >= Some(0.05);
-        is_much && ["shared_and_written", "false_sharing"].contains(&row["sharing"].as_str().unwrap_or_default())
+    let of_line =
+        |row: &&Value| ["shared_and_written", "false_sharing"].contains(&row["sharing"].as_str().unwrap_or_default());
+    let total = &record["results"][0];
+    let (samples, together) = (total["samples"].as_f64().unwrap_or(0.0), total["together"].as_f64().unwrap_or(0.0));
+    // Other programs can have the CPUs: then the time in which both threads ran counts.
+    let is_much = |row: &&Value| {
+        let of_line = row["samples"].as_f64().unwrap_or(0.0);
+        of_line >= 0.05 * samples || of_line >= 0.1 * together && total["ready_share"].as_f64() >= Some(0.2)
     };
     let found = |row: &Value| {
         let code = match (text(row, "sharing").as_str(), row["lock_type"].is_null()) {
@@ -58,7 +64,7 @@ fn of_lines(record: &Value) -> Found {
         };
         (code.to_owned(), text(row, "object"), text(&row["places"][0], "site"))
     };
-    record["results"].as_array().unwrap().iter().filter(contended).map(found).collect()
+    record["results"].as_array().unwrap().iter().filter(of_line).filter(is_much).map(found).collect()
 }
 
 fn of_trace(record: &Value) -> Found {
@@ -76,17 +82,39 @@ fn is_right(found: &Found, answer: &Answer) -> bool {
     }
 }
 
-/// Two threads must run at the same time, which other programs on the CPUs prevent; not in each of several runs.
-fn assert_right(answer: &Answer, mut run: impl FnMut() -> Option<Found>) {
+/// Two threads must run at the same time, which other programs on the CPUs can prevent. Nothing wrong may be said then.
+fn assert_right(answer: &Answer, mut run: impl FnMut() -> Option<(Found, bool)>) {
     let mut all = Vec::new();
     for _ in 0..4 {
-        let Some(found) = run() else { return };
+        let Some((found, is_crowded)) = run() else { return };
         if is_right(&found, answer) {
             return;
         }
-        all.push(found);
+        all.push((found, is_crowded));
     }
-    panic!("{answer:?}: {all:#?}");
+    let are_unseen = all.iter().all(|(found, is_crowded)| found.is_empty() && *is_crowded);
+    assert!(are_unseen, "{answer:?}: {all:#?}");
+    println!("skipped: needs two CPUs that other programs leave free");
+}
+
+/// Returns whether the threads had no CPU for a fifth of the time in which they had something to run.
+fn is_crowded(record: &Value) -> bool {
+    let rows = record["results"].as_array().unwrap();
+    let share = match rows.iter().find(|row| row["kind"] == "budget") {
+        Some(row) => {
+            let [ran, ready] = ["on_cpu_s", "ready_s"].map(|part| row[part].as_f64().unwrap_or(0.0));
+            ready / (ran + ready)
+        }
+        None => rows[0]["ready_share"].as_f64().unwrap_or(0.0),
+    };
+    share >= 0.2
+}
+
+/// One of these programs runs at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn can_see() -> bool {
@@ -99,17 +127,22 @@ fn can_see() -> bool {
 
 #[test]
 fn lines_that_threads_fight_for_are_named_and_others_are_not() {
+    let _alone = alone();
     let programs = Programs::new();
     let Some(program) = programs.compiled("lines", &["-O2"]).filter(|_| can_see()) else { return };
     let program = program.to_str().unwrap();
     for answer in &PROGRAMS {
-        let run = || Some(of_lines(&record(&programs, "lines", &["--", program, answer.0])?));
+        let run = || {
+            record(&programs, "lines", &["--", program, answer.0])
+                .map(|record| (of_lines(&record), is_crowded(&record)))
+        };
         assert_right(answer, run);
     }
 }
 
 #[test]
 fn trace_names_contention_without_waiting() {
+    let _alone = alone();
     let programs = Programs::new();
     let Some(program) = programs.compiled("lines", &["-O1"]).filter(|_| can_see()) else { return };
     let program = program.to_str().unwrap();
@@ -118,7 +151,7 @@ fn trace_names_contention_without_waiting() {
             let record = record(&programs, "trace", &["--", program, answer.0])?;
             let found = of_trace(&record);
             assert_eq!(record["parameters"]["verdict"] == "contention", !found.is_empty(), "{found:?}");
-            Some(found)
+            Some((found, is_crowded(&record)))
         };
         assert_right(answer, run);
     }
@@ -126,6 +159,7 @@ fn trace_names_contention_without_waiting() {
 
 #[test]
 fn lines_of_a_running_process_are_named() {
+    let _alone = alone();
     let programs = Programs::new();
     let Some(program) = programs.compiled("lines", &["-O0"]).filter(|_| can_see()) else { return };
     for (command, read) in [("lines", of_lines as fn(&Value) -> Found), ("trace", of_trace)] {
@@ -136,7 +170,7 @@ fn lines_of_a_running_process_are_named() {
                 let record = record(&programs, command, &["--seconds", "1.5", "--pid", &pid]);
                 process.kill().unwrap();
                 process.wait().unwrap();
-                Some(read(&record?))
+                record.map(|record| (read(&record), is_crowded(&record)))
             };
             assert_right(answer, run);
         }
@@ -156,11 +190,14 @@ fn compiled_config(programs: &Programs) -> Option<PathBuf> {
 }
 
 #[test]
-fn count_of_references_is_a_shared_word_in_the_function_that_copies() {
+fn count_of_references_is_a_shared_word() {
+    let _alone = alone();
     let programs = Programs::new();
     let Some(program) = compiled_config(&programs).filter(|_| can_see()) else { return };
     let answer = ("config", Some(("line_shared", "heap object", "handle")));
     let program = program.to_str().unwrap();
-    assert_right(&answer, || Some(of_trace(&record(&programs, "trace", &["--", program])?)));
-    assert_right(&answer, || Some(of_lines(&record(&programs, "lines", &["--", program])?)));
+    for (command, read) in [("lines", of_lines as fn(&Value) -> Found), ("trace", of_trace)] {
+        let run = || record(&programs, command, &["--", program]).map(|record| (read(&record), is_crowded(&record)));
+        assert_right(&answer, run);
+    }
 }

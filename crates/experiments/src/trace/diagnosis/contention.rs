@@ -39,7 +39,8 @@ impl Evidence<'_> {
             };
             problem.code == Code::LockPrice && !findings.is_empty() || findings.iter().any(is_its)
         };
-        let is_long = |problem: &Problem| problem.share * whole.on_cpu_s >= LEAST_WAIT * self.elapsed_s;
+        let is_long =
+            |problem: &Problem| problem.share * (whole.on_cpu_s + whole.ready_s) >= LEAST_WAIT * self.elapsed_s;
         let mut problems = problems(&rows);
         problems.retain(|problem| is_long(problem) && !is_explained(problem));
         problems.truncate(MOST);

@@ -10,7 +10,7 @@ use super::record::Parameters;
 use crate::trace::sharing::named::Namer;
 use crate::trace::sharing::record::Row;
 use blame::names::{Names, map_of, parse};
-use blame::sampling::clock::{FAST_NS, Pace};
+use blame::sampling::clock::Pace;
 use blame::sampling::profile::Profile;
 use blame::sampling::{self, threads};
 use blame::{AFTER_THE_END, Allowance, Lost};
@@ -97,7 +97,7 @@ pub fn run(flags: &Flags, session: &Session, progress: &Progress) -> anyhow::Res
         exit_status: child.as_ref().and_then(Running::exit_status),
         exit_signal: child.as_ref().and_then(Running::exit_signal),
         elapsed_s,
-        period_ns: FAST_NS,
+        period_ns: Pace::Dense.period_ns(),
         sampled_share: (ran_s > 0.0).then(|| (totals.ran_ns as f64 / 1e9 / ran_s).min(1.0)),
         refusal: profile.refused_clock().map(str::to_owned),
         lost: Lost { samples: totals.lost, ..Lost::default() },

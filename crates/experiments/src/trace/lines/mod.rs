@@ -1,5 +1,5 @@
-//! `contend lines`: the cache lines that threads fight for, as they are used. No wait shows these: a thread that has to
-//! fetch a line from another CPU is on its CPU meanwhile.
+//! `contend lines`: the cache lines that threads fight for, as they are used. No wait shows these: a thread is on its CPU
+//! while it fetches a line from another one.
 
 mod findings;
 mod flags;

@@ -57,6 +57,8 @@ impl Namer<'_> {
         Row {
             kind: RowKind::Total,
             samples: totals.samples,
+            together: totals.together,
+            ready_share: Some(self.profile.ready_share()),
             lock_functions: self.lock_functions(lines),
             kernel_share: (totals.ran_ns > 0).then(|| 1.0 - totals.user_share()),
             addressed_share: share(totals.addressed),
@@ -77,7 +79,7 @@ impl Namer<'_> {
         for ((process, instruction), count) in found.into_iter().take(MOST_SAMPLED) {
             let Some(slot) = self.known_as.get(&process).copied() else { continue };
             let alone = Frames::of(self.names, slot, &[instruction], &[], |_| None);
-            // What else the allocator and streams do is no price of a lock.
+            // The allocator and streams do other things as well.
             let is_alone = matches!(alone.kind, Some(Kind::Mutex | Kind::RwLock | Kind::Spin | Kind::Semaphore));
             lock_of(&alone)
                 .filter(|_| is_alone)

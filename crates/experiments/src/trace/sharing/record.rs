@@ -69,6 +69,11 @@ pub struct Row {
     /// The part of the program's CPU time; 95 %, as if samples were independent.
     pub cpu_share: Option<f64>,
     pub cpu_share_ci: Option<Interval>,
+    /// Samples at times when another thread of the process ran: those of the row of all samples are the whole for lines that
+    /// move.
+    pub together: u64,
+    /// The part of the time that the program's threads had something to run and no CPU, in the row of all samples.
+    pub ready_share: Option<f64>,
     pub threads: u32,
     /// The words of the line, the first in the line first.
     pub words: Vec<Word>,
@@ -79,7 +84,7 @@ pub struct Row {
     pub called: Option<String>,
     /// The call path that was seen most, the innermost function first.
     pub stack: Vec<Frame>,
-    /// Of all samples: the parts of the CPU time in functions that acquire and release locks, by the kind of the lock.
+    /// The parts of the CPU time in functions that acquire and release locks, by the kind of the lock.
     pub lock_functions: Vec<LockShare>,
     /// The part of the CPU time that is in the kernel, which was not sampled.
     pub kernel_share: Option<f64>,

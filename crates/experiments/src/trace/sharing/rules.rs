@@ -4,6 +4,9 @@
 //! interval: less is within the accuracy of samples, and hardly worth a change. Locks of one kind that are acquired at one
 //! place are one problem. The share is an upper bound of the gain: it contains what the accesses cost a thread that has the
 //! line for itself.
+//!
+//! Threads that seldom run at the same time, because other programs use the CPUs, seldom fight. Then the share is that of the
+//! CPU time in which several of them ran, as it would be with the CPUs for themselves.
 
 use super::record::{Row, RowKind, Sharing, Word};
 use crate::trace::plan::Code;
@@ -16,6 +19,11 @@ const LEAST_SHARE: f64 = 0.05;
 /// The least part of the CPU time in the functions of a lock whose line moves, and that of the line.
 const LEAST_IN_FUNCTIONS: f64 = 0.15;
 const LEAST_OF_FUNCTIONS: f64 = 0.01;
+/// Other programs use the CPUs if threads that have something to run have none for this part of the time.
+const CROWDED: f64 = 0.2;
+/// The least part of the time in which threads ran together: fewer samples say that.
+const LEAST_TOGETHER: f64 = 0.1;
+const FEWEST_TOGETHER: u64 = 50;
 /// Fewer samples do not show that there is no problem.
 const FEWEST_SAMPLES: u64 = 200;
 const MOST_WORDS: usize = 4;
@@ -31,6 +39,8 @@ pub struct Problem {
     /// The part of the CPU time, and its interval.
     pub share: f64,
     pub ends: Interval,
+    /// Whether that is of the time in which several threads ran.
+    pub is_together: bool,
     /// The part of the CPU time in the functions of such locks.
     pub functions: Option<f64>,
 }
@@ -60,20 +70,22 @@ pub fn problems(rows: &[Row]) -> Vec<Problem> {
     let user = 1.0 - total.kernel_share.unwrap_or(0.0);
     let problem = |(code, row, lines): (Code, &Row, Vec<&Row>)| {
         let samples: u64 = lines.iter().map(|line| line.samples).sum::<u64>().min(total.samples);
-        let ends = interval(samples, total.samples, 0.95)?.scaled(user);
+        let of = |whole: u64, part: f64| {
+            let ends = interval(samples.min(whole), whole, 0.95)?.scaled(part);
+            Some((part * samples.min(whole) as f64 / whole as f64, ends))
+        };
+        let (share, ends) = of(total.samples, user)?;
         let kind = |share: &&super::record::LockShare| Some(&share.lock_type) == row.lock_type.as_ref();
         let functions = total.lock_functions.iter().find(kind).map(|share| share.share);
-        let share = user * samples as f64 / total.samples as f64;
         let functions = functions.filter(|_| code == Code::LockPrice);
         let is_dear = share >= LEAST_OF_FUNCTIONS && functions.is_some_and(|functions| functions >= LEAST_IN_FUNCTIONS);
-        (ends.low >= LEAST_SHARE || is_dear).then(|| Problem {
-            code,
-            row: row.clone(),
-            lines: lines.len(),
-            share,
-            ends,
-            functions,
-        })
+        let is_crowded = total.ready_share >= Some(CROWDED) && total.together >= FEWEST_TOGETHER;
+        let together = of(total.together, 1.0).filter(|(_, ends)| is_crowded && ends.low >= LEAST_TOGETHER);
+        let is_problem = ends.low >= LEAST_SHARE || is_dear || together.is_some();
+        let is_together = together.is_some();
+        let (share, ends) = together.unwrap_or((share, ends));
+        let row = row.clone();
+        is_problem.then(|| Problem { code, row, lines: lines.len(), share, ends, is_together, functions })
     };
     let mut problems: Vec<Problem> = groups.into_iter().filter_map(problem).collect();
     problems.sort_by(|one, other| other.share.total_cmp(&one.share));
@@ -90,7 +102,9 @@ fn is_one_variable(row: &Row) -> bool {
 
 impl Problem {
     fn percent(&self) -> String {
-        format!("{} (95 %: {:.0} to {:.0} %)", whole_percent(self.share), 100.0 * self.ends.low, 100.0 * self.ends.high)
+        let of = if self.is_together { " in which several threads ran" } else { "" };
+        let (low, high) = (100.0 * self.ends.low, 100.0 * self.ends.high);
+        format!("{} (95 %: {low:.0} to {high:.0} %) of the CPU time{of}", whole_percent(self.share))
     }
 
     /// Returns what is shared, and how many there are.
@@ -118,11 +132,10 @@ impl Problem {
             };
             let functions = self.functions.filter(|functions| *functions > self.share);
             let functions = functions.map_or_else(String::new, |functions| {
-                format!("; {its} functions have {} of it", whole_percent(functions))
+                format!("; {its} functions have {} of the CPU time", whole_percent(functions))
             });
             return format!(
-                "{threads} acquire {all} between CPUs, also without any wait: {} of the CPU time is spent there while several of \
-                 them run{functions}",
+                "{threads} acquire {all} between CPUs, also without any wait: {} is spent there{functions}",
                 self.percent()
             );
         }
@@ -132,7 +145,7 @@ impl Problem {
             }
             _ => format!("{threads} use the same word, and write it ({})", words(row)),
         };
-        format!("{} of the CPU time is spent at this cache line while it moves between CPUs: {used}", self.percent())
+        format!("{} is spent at this cache line, which moves between CPUs: {used}", self.percent())
     }
 
     /// Returns what helps, and under which condition.
@@ -205,10 +218,10 @@ impl Problem {
         let at = if self.object().contains(&place) { String::new() } else { format!(" in {place}") };
         let functions = self.functions.filter(|functions| *functions > self.share);
         let functions = functions.map_or_else(String::new, |functions| {
-            format!("; the lock's functions have {} of it", whole_percent(functions))
+            format!("; the lock's functions have {} of the CPU time", whole_percent(functions))
         });
         format!(
-            "{} of the CPU time goes to cache lines that threads on different CPUs write: {}{at} ({}){functions}",
+            "{} goes to cache lines that threads on different CPUs write: {}{at} ({}){functions}",
             self.percent(),
             self.object(),
             kind(self.code)
@@ -271,6 +284,11 @@ pub fn without_problem(rows: &[Row]) -> String {
             terminal::counted(samples as usize, "sample")
         );
     }
+    let is_crowded = total.is_some_and(|total| total.ready_share >= Some(CROWDED) && total.together < FEWEST_TOGETHER);
+    if is_crowded {
+        return "Cache lines: undecided, since its threads hardly ran at the same time; other programs had the CPUs."
+            .into();
+    }
     let unknown: f64 = total.map_or(0.0, |total| {
         [total.jumped_share, total.overwritten_share, total.not_decoded_share].into_iter().flatten().sum()
     });
@@ -312,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn only_lines_that_move_and_have_a_twentieth_of_the_time_are_problems() {
+    fn lines_that_move_and_have_a_twentieth_are_problems() {
         use Sharing::{FalseSharing, InTurn, OneThread, ReadOnly, SharedAndWritten};
         assert_eq!(found(&[line("a", SharedAndWritten, 90)], 0.0), [(Code::LineShared, "a".into(), 1)]);
         assert_eq!(found(&[line("a", FalseSharing, 90)], 0.0), [(Code::LineFalseSharing, "a".into(), 1)]);
@@ -324,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn locks_of_one_place_are_one_problem_and_count_by_their_functions_too() {
+    fn locks_of_one_place_are_one_problem() {
         let lock = |object: &str, samples| Row {
             lock_type: Some("rwlock".into()),
             caller: Some("serve (s.c:3)".into()),
@@ -335,7 +353,7 @@ mod tests {
         assert_eq!(found(&[lock("a", 20)], 0.3), [(Code::LockPrice, "a".into(), 1)]);
         assert_eq!(found(&[lock("a", 20)], 0.1), []);
         assert_eq!(found(&[lock("a", 5)], 0.3), [], "hardly shared");
-        // Different words of one lock are no false sharing; those of a lock and of data are.
+        // Different words of one lock are one variable; those of a lock and of data are false sharing.
         let apart = Row { sharing: Sharing::FalseSharing, ..lock("a", 200) };
         assert_eq!(found(std::slice::from_ref(&apart), 0.0)[0].0, Code::LockPrice);
         let mut with_data = apart;
@@ -368,9 +386,34 @@ mod tests {
         assert!(problem(library).remedy().starts_with("call digest less often in serve (s.c:3)"));
     }
 
+    /// Other programs have the CPUs: threads ran together in 100 of 1,000 samples, of which 30 are at the line.
+    #[test]
+    fn share_is_of_the_time_together_where_cpus_are_crowded() {
+        let rows = |ready_share, together, samples| {
+            let total = Row {
+                kind: RowKind::Total,
+                samples: 1_000,
+                together,
+                ready_share: Some(ready_share),
+                ..Row::default()
+            };
+            problems(&[total, line("a", Sharing::FalseSharing, samples)])
+        };
+        let [problem] = &rows(0.5, 100, 30)[..] else { panic!("one problem") };
+        assert!(
+            problem.is_together
+                && (problem.share - 0.3).abs() < 1e-9
+                && problem.cause().contains("several threads ran")
+        );
+        assert!(rows(0.1, 100, 30).is_empty(), "the threads seldom run at the same time, and no other program is why");
+        assert!(rows(0.5, 30, 9).is_empty() && rows(0.5, 100, 12).is_empty(), "too few");
+    }
+
     #[test]
     fn few_samples_show_nothing() {
         let total = |samples| [Row { kind: RowKind::Total, samples, ..Row::default() }];
+        let crowded = [Row { ready_share: Some(0.5), ..total(300)[0].clone() }];
+        assert!(verdict(&crowded).contains("undecided"));
         assert!(verdict(&total(100)).contains("undecided") && verdict(&total(300)).starts_with("No cache line"));
         let jumped = [Row { jumped_share: Some(0.3), ..total(300)[0].clone() }];
         assert!(verdict(&jumped).contains("as far as addresses are known (70 % of the samples)"));
