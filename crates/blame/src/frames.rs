@@ -1,7 +1,7 @@
 //! A call path with names: which frames are the program's own, and what kind of lock the others are of.
 
-use crate::futexes::purpose::Purpose;
 use crate::names::{Names, Site, is_c_library, is_wrapper, short};
+use crate::purpose::Purpose;
 use crate::python::{is_function, is_interpreter};
 
 /// A function of a call path.

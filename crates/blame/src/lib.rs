@@ -22,6 +22,7 @@ pub mod parked;
 mod perf_rings;
 pub mod places;
 pub mod preempted;
+pub mod purpose;
 pub mod python;
 pub mod sampling;
 pub mod stacks;

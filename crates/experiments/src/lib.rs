@@ -30,6 +30,7 @@ mod what_if;
 use harness::Entry;
 
 pub use trace::SliceExtension;
+pub use trace::rules::Rule;
 
 /// Every experiment, in the order of the help and of the survey: load is measured in a forked child before the ring has
 /// a runtime with threads, and a model needs what was measured.

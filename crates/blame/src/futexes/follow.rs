@@ -1,11 +1,11 @@
 //! Assembly of waits from events: a thread begins a futex call, sleeps, is woken by another, and runs again.
 
 use super::events::{Event, What};
-use super::purpose::{Block, End, Purpose, Uses};
 use super::runs::Runs;
 use super::waits::{Held, LONGEST, Slices, StackNumber, Wait, Waits};
 use crate::memory::top_of_stack;
 use crate::preempted::Sums;
+use crate::purpose::{Block, End, Purpose, Uses};
 use crate::sampling::moments::Turn;
 use crate::sampling::{Call as Blocked, name_of};
 use crate::stacks::{Stack, Stacks};
@@ -488,7 +488,7 @@ impl Follower {
                 slept.into_iter().for_each(|slept| self.add(slept));
                 match call.waits {
                     true => self.uses.asks(thread, call.block),
-                    false if is_wake(call.command) => self.uses.passes(thread, call.block, call.began),
+                    false if is_wake(call.command) => _ = self.uses.passes(thread, call.block, call.began),
                     false => {}
                 }
                 (call, false)

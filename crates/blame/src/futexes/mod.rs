@@ -6,6 +6,5 @@
 
 pub mod events;
 pub mod follow;
-pub mod purpose;
 mod runs;
 pub mod waits;

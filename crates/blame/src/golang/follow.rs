@@ -1,5 +1,10 @@
 //! Assembly of waits from the events of goroutines.
+//!
+//! The goroutine that releases a semaphore is known. That which ends a wait for a channel is not: the runtime does it on the
+//! scheduler's stack. It is taken to be the next one that waits on the same thread, which is wrong only where it loses its CPU
+//! or ends in between.
 
+use crate::purpose::{self, Block, Purpose, Uses};
 use std::collections::{HashMap, VecDeque};
 
 /// Something that a goroutine did.
@@ -34,6 +39,10 @@ pub struct Follower {
     goroutines: HashMap<u64, Goroutine>,
     /// The goroutine that releases a semaphore, by thread.
     releasing: HashMap<u32, u64>,
+    /// The waits for channels that a goroutine has ended on each thread, until it is known which.
+    ended: HashMap<u32, Vec<Past>>,
+    /// The use of the sides of channels.
+    uses: Uses,
     pub stacks: Vec<Vec<u64>>,
     numbers: HashMap<Vec<u64>, StackNumber>,
     /// The last holds of each object.
@@ -64,12 +73,14 @@ pub struct Single {
 pub struct End {
     /// The call path that made the waiter ready.
     pub stack: StackNumber,
-    /// The goroutine that released a semaphore.
+    /// The goroutine that did.
     pub releaser: Option<u64>,
 }
 
 #[derive(Default)]
 struct Goroutine {
+    /// Its number, by which its uses are known.
+    number: u32,
     /// The semaphore that it acquires, or acquired last: one that is woken in vain waits for it once more.
     semaphore: Option<u64>,
     parked: Option<Parked>,
@@ -84,6 +95,8 @@ struct Parked {
     goroutine: u64,
     since_ns: u64,
     object: u64,
+    /// The place in the runtime if it waits for a channel, which tells those who send from those who receive.
+    side: Option<u64>,
     stack: StackNumber,
 }
 
@@ -92,12 +105,19 @@ struct Parked {
 struct Past {
     parked: Parked,
     until_ns: u64,
+    /// The call path that ended it.
+    ended_by: StackNumber,
 }
 
 /// A time in which a goroutine had an object, and its waits in that time.
 struct Hold {
+    /// The release before. Since then it had the object, or others for which no goroutine waited.
+    turn_ns: u64,
+    /// The time from which on it certainly had it.
     since_ns: u64,
     until_ns: u64,
+    /// The call path of the release.
+    stack: StackNumber,
     parks: Vec<Past>,
 }
 
@@ -108,7 +128,8 @@ pub struct Waits {
     pub count: u64,
     pub total_ns: u64,
     pub longest_ns: u64,
-    /// Time waited, by the call path that made the waiter ready.
+    /// Time waited, by the call path that released the object: that of each goroutine which had it in turn, up to its release;
+    /// or all of it by the one that made the waiter ready.
     pub releasers: HashMap<StackNumber, u64>,
     /// Time in which a goroutine had the object and was parked itself, by the call path where.
     pub holder_parked: HashMap<StackNumber, u64>,
@@ -137,6 +158,12 @@ impl Waits {
     }
 }
 
+impl Hold {
+    fn new(since_ns: u64, until_ns: u64, stack: StackNumber) -> Self {
+        Self { turn_ns: since_ns, since_ns, until_ns, stack, parks: Vec::new() }
+    }
+}
+
 impl Follower {
     /// Keeps as many of the waits as this.
     pub fn with_room(room: usize) -> Self {
@@ -149,9 +176,16 @@ impl Follower {
         (std::mem::take(&mut self.kept), is_full)
     }
 
+    /// Returns what one side of a channel is for: that at which the call path waits.
+    pub fn purpose(&self, channel: u64, stack: StackNumber) -> Option<Purpose> {
+        self.uses.of(Block::side(channel, *self.stacks.get(stack)?.get(1)?))
+    }
+
     /// Forgets the states of goroutines: a window of the probes begins, or events were lost. Waits that have not ended
     /// count until now.
     pub fn forget_goroutines(&mut self, now_ns: u64) {
+        self.settle_all();
+        self.uses.interrupt();
         for goroutine in std::mem::take(&mut self.goroutines).into_values() {
             if let Some(parked) = goroutine.parked {
                 self.add(parked, now_ns, None);
@@ -163,6 +197,7 @@ impl Follower {
 
     /// Counts the waits that have not ended up to now. They go on from now.
     pub fn count_open_waits(&mut self, now_ns: u64) {
+        self.settle_all();
         let parked = self.goroutines.values_mut().filter_map(|goroutine| goroutine.parked.as_mut());
         let open = parked.map(|parked| std::mem::replace(parked, Parked { since_ns: now_ns, ..*parked }));
         for parked in open.collect::<Vec<Parked>>() {
@@ -178,6 +213,8 @@ impl Follower {
             // Nothing may have their numbers any more.
             self.goroutines.clear();
             self.releasing.clear();
+            self.ended.clear();
+            self.uses = Uses::default();
             self.holds.clear();
             self.stacks.clear();
             self.numbers.clear();
@@ -191,58 +228,110 @@ impl Follower {
             self.forget_goroutines(at_ns);
         }
         match what {
-            What::Acquires { semaphore } => {
-                self.goroutines.entry(goroutine).or_default().semaphore = Some(semaphore);
-            }
+            What::Acquires { semaphore } => self.state(goroutine).semaphore = Some(semaphore),
             What::Parks { object, is_semaphore, frames } => {
+                self.settle(thread, Some(goroutine));
+                let side = frames.get(1).copied().filter(|_| !is_semaphore && object != 0);
                 let stack = self.number(frames);
-                let state = self.goroutines.entry(goroutine).or_default();
+                let state = self.state(goroutine);
                 // The object of a wait for a semaphore is the lock of the runtime's table of semaphores.
                 let object = if is_semaphore { state.semaphore.unwrap_or(0) } else { object };
                 state.unseen_wake_ns = state.parked.map(|before| before.since_ns).or(state.unseen_wake_ns);
-                state.parked = Some(Parked { goroutine, since_ns: at_ns, object, stack });
+                state.parked = Some(Parked { goroutine, since_ns: at_ns, object, side, stack });
+                let number = state.number;
+                if let Some(side) = side {
+                    self.uses.asks(number, Block::side(object, side));
+                }
             }
             What::Releases => {
                 self.releasing.insert(thread, goroutine);
             }
             What::Readies { goroutine: woken, frames } => {
                 let releaser = self.releasing.remove(&thread);
-                self.ready(at_ns, woken, releaser, frames);
+                self.ready(thread, at_ns, woken, releaser, frames);
             }
         }
     }
 
-    fn ready(&mut self, at_ns: u64, woken: u64, releaser: Option<u64>, frames: Vec<u64>) {
+    fn state(&mut self, goroutine: u64) -> &mut Goroutine {
+        let number = self.goroutines.len() as u32;
+        self.goroutines.entry(goroutine).or_insert_with(|| Goroutine { number, ..Goroutine::default() })
+    }
+
+    fn ready(&mut self, thread: u32, at_ns: u64, woken: u64, releaser: Option<u64>, frames: Vec<u64>) {
         let stack = self.number(frames);
         let Some(state) = self.goroutines.get_mut(&woken) else { return };
         let Some(parked) = state.parked.take() else { return };
-        state.past.push_back(Past { parked, until_ns: at_ns });
+        let past = Past { parked, until_ns: at_ns, ended_by: stack };
+        state.past.push_back(past);
         if state.past.len() > MOST_PAST {
             state.past.pop_front();
         }
+        if let Some(side) = parked.side.filter(|_| releaser.is_none()) {
+            let number = state.number;
+            self.uses.waited(number, Block::side(parked.object, side), purpose::End::Woken, at_ns);
+            let ended = self.ended.entry(thread).or_default();
+            ended.push(past);
+            if ended.len() >= MOST_PAST {
+                self.settle(thread, None);
+            }
+            return;
+        }
         if let Some(releaser) = releaser {
-            self.held(parked.object, releaser, at_ns);
+            self.released(parked.object, releaser, at_ns, stack);
         }
         self.add(parked, at_ns, Some(End { stack, releaser }));
     }
 
-    /// Notes that a goroutine releases an object that others wait for.
-    fn held(&mut self, object: u64, goroutine: u64, until_ns: u64) {
-        let Some(state) = self.goroutines.get(&goroutine) else { return };
+    /// Counts the waits for channels that ended on a thread, by the goroutine that now waits there.
+    fn settle(&mut self, thread: u32, by: Option<u64>) {
+        for past in self.ended.remove(&thread).unwrap_or_default() {
+            let Past { parked, until_ns, ended_by } = past;
+            // One that was made ready and ran at once there says nothing about the one before.
+            let by = by.filter(|by| *by != parked.goroutine);
+            if let Some((side, by)) = parked.side.zip(by) {
+                let (number, block) = (self.state(by).number, Block::side(parked.object, side));
+                let since = self.uses.passes(number, block, until_ns);
+                self.uses.woke(number, block, 1);
+                if let Some(since_ns) = since {
+                    // Several may have it at a time, so that there are no turns.
+                    self.held(parked.object, by, Hold { turn_ns: until_ns, ..Hold::new(since_ns, until_ns, ended_by) });
+                }
+            }
+            self.add(parked, until_ns, Some(End { stack: ended_by, releaser: by }));
+        }
+    }
+
+    fn settle_all(&mut self) {
+        let threads: Vec<u32> = self.ended.keys().copied().collect();
+        threads.into_iter().for_each(|thread| self.settle(thread, None));
+    }
+
+    /// Notes that a goroutine releases a semaphore that others wait for.
+    fn released(&mut self, object: u64, goroutine: u64, until_ns: u64, stack: StackNumber) {
+        let before = self.holds.get(&object).and_then(|holds| Some(holds.back()?.until_ns));
+        let state = self.goroutines.get(&goroutine);
+        // It has had the object since it waited for it, and not before the release by the holder before.
+        let is_same = |past: &&Past| past.parked.object == object;
+        let got = state.and_then(|state| state.past.iter().filter(is_same).map(|past| past.until_ns).max());
+        let from = [got, before].into_iter().flatten().max();
+        // Nor is it known what the goroutine did if it waited for I/O in that time.
+        let unseen = state.and_then(|state| state.parked.map(|parked| parked.since_ns).max(state.unseen_wake_ns));
+        let is_known = |since_ns: &u64| state.is_some() && unseen.is_none_or(|at| at < *since_ns);
+        let since_ns = from.filter(is_known).unwrap_or(until_ns);
+        self.held(object, goroutine, Hold { turn_ns: before.unwrap_or(0), ..Hold::new(since_ns, until_ns, stack) });
+    }
+
+    /// Notes a time in which a goroutine had an object, with its waits in that time.
+    fn held(&mut self, object: u64, goroutine: u64, mut hold: Hold) {
         if self.holds.len() >= MOST_PLACES && !self.holds.contains_key(&object) {
             self.holds.clear();
         }
+        let past = self.goroutines.get(&goroutine).into_iter().flat_map(|state| &state.past);
+        let within = |past: &&Past| past.until_ns > hold.since_ns && past.parked.object != object;
+        hold.parks = past.filter(within).copied().collect();
         let holds = self.holds.entry(object).or_default();
-        // It has had the object since it waited for it, and not before the release by the holder before.
-        let is_same = |past: &&Past| past.parked.object == object;
-        let got = state.past.iter().filter(is_same).map(|past| past.until_ns).max();
-        let from = [got, holds.back().map(|hold| hold.until_ns)].into_iter().flatten().max();
-        // Nor is it known what the goroutine did if it waited for I/O in that time.
-        let unseen = state.parked.map(|parked| parked.since_ns).max(state.unseen_wake_ns);
-        let since_ns = from.filter(|since_ns| unseen.is_none_or(|at| at < *since_ns)).unwrap_or(until_ns);
-        let within = |past: &&Past| past.until_ns > since_ns && past.parked.object != object;
-        let parks = state.past.iter().filter(within).copied().collect();
-        holds.push_back(Hold { since_ns, until_ns, parks });
+        holds.push_back(hold);
         if holds.len() > MOST_PAST {
             holds.pop_front();
         }
@@ -251,7 +340,7 @@ impl Follower {
     /// Adds a wait, and what ended it.
     fn add(&mut self, parked: Parked, until_ns: u64, end: Option<End>) {
         if self.kept.len() < self.room {
-            let Parked { goroutine, since_ns, object, stack } = parked;
+            let Parked { goroutine, since_ns, object, stack, .. } = parked;
             self.kept.push(Single { goroutine, object, stack, since_ns, until_ns, end });
         }
         let place = (parked.object, parked.stack);
@@ -266,12 +355,15 @@ impl Follower {
         if waits.ns.len() < MOST_TIMES {
             waits.ns.push(ns);
         }
-        if let Some(End { stack, .. }) = end {
-            *waits.releasers.entry(stack).or_default() += ns;
-        }
         // Several goroutines may have had it in that time, one after the other.
         let overlap = |since: u64, until: u64| until.min(until_ns).saturating_sub(since.max(parked.since_ns));
+        let mut are_turns = false;
         for hold in self.holds.get(&parked.object).into_iter().flatten() {
+            let turn_ns = overlap(hold.turn_ns, hold.until_ns);
+            if turn_ns > 0 {
+                *waits.releasers.entry(hold.stack).or_default() += turn_ns;
+                are_turns = true;
+            }
             waits.known_ns += overlap(hold.since_ns, hold.until_ns);
             for past in &hold.parks {
                 let ns = overlap(past.parked.since_ns.max(hold.since_ns), past.until_ns.min(hold.until_ns));
@@ -279,6 +371,9 @@ impl Follower {
                     *waits.holder_parked.entry(past.parked.stack).or_default() += ns;
                 }
             }
+        }
+        if let Some(End { stack, .. }) = end.filter(|_| !are_turns) {
+            *waits.releasers.entry(stack).or_default() += ns;
         }
     }
 
@@ -309,7 +404,11 @@ mod tests {
     }
 
     fn readies(goroutine: u64) -> What {
-        What::Readies { goroutine, frames: vec![0x99] }
+        readies_at(goroutine, 0x99)
+    }
+
+    fn readies_at(goroutine: u64, place: u64) -> What {
+        What::Readies { goroutine, frames: vec![place] }
     }
 
     /// Go's network poller ends waits for I/O without the functions that are probed.
@@ -347,13 +446,13 @@ mod tests {
             event(90, 7, 2, What::Acquires { semaphore: MUTEX }),
             event(100, 7, 2, parks(true, 0x11)),
             event(110, 8, 9, What::Releases),
-            event(110, 8, 50, readies(1)),
+            event(110, 8, 50, readies_at(1, 0x98)),
             event(150, 8, 1, parks(false, 0x20)),
             event(450, 7, 50, readies(1)),
             event(500, 8, 1, What::Releases),
             event(500, 8, 50, readies(3)),
             event(700, 8, 3, What::Releases),
-            event(700, 8, 50, readies(2)),
+            event(700, 8, 50, readies_at(2, 0x97)),
         ] {
             follower.note(event);
         }
@@ -361,10 +460,65 @@ mod tests {
         let mutex = &follower.waits[&(MUTEX, number(0x11))];
         assert_eq!((mutex.count, mutex.total_ns, mutex.known_ns), (1, 600, 390 + 200));
         assert_eq!(mutex.holder_parked, HashMap::from([(number(0x20), 300)]));
-        assert_eq!(mutex.releasers, HashMap::from([(number(0x99), 600)]));
+        assert_eq!(mutex.releasers, HashMap::from([(number(0x98), 10), (number(0x99), 390), (number(0x97), 200)]));
         assert_eq!(follower.waits[&(0, number(0x20))].total_ns, 300);
         let others = &follower.waits[&(MUTEX, number(0x10))];
         assert_eq!((others.count, others.longest_ns, others.holder_parked[&number(0x20)]), (2, 430, 300));
+    }
+
+    const CHANNEL: u64 = 0xc40;
+    /// The places of the runtime at which goroutines receive and send.
+    const RECEIVES: u64 = 0x2e;
+    const SENDS: u64 = 0x5e;
+
+    /// A goroutine waits at one side of the channel, in a function.
+    fn parks_at(side: u64, place: u64) -> What {
+        What::Parks { object: CHANNEL, is_semaphore: false, frames: vec![0x1, side, place] }
+    }
+
+    fn purpose_of(follower: &Follower, side: u64) -> Option<Purpose> {
+        let stack = follower.stacks.iter().position(|frames| frames.get(1) == Some(&side))?;
+        follower.purpose(CHANNEL, stack)
+    }
+
+    /// Three goroutines share two permits, which are messages in a channel; each sleeps for 80 with one.
+    #[test]
+    fn channel_whose_receivers_give_back_is_a_pool() {
+        let mut follower = Follower::default();
+        (1..=3).for_each(|goroutine| follower.note(event(0, 7, goroutine, parks_at(RECEIVES, 0x10))));
+        for turn in 0..12_u64 {
+            // The goroutine of this turn got a permit at the begin, and gives it back when the next one but one gets it.
+            let (at, goroutine, next) = (50 * turn, 1 + turn % 3, 1 + (turn + 2) % 3);
+            if turn < 2 {
+                follower.note(event(at, 7, 9, readies(goroutine)));
+            }
+            follower.note(event(at + 1, 7, goroutine, parks(false, 0x20)));
+            follower.note(event(at + 81, 7, 50, readies(goroutine)));
+            follower.note(event(at + 90, 8, 50, readies(next)));
+            follower.note(event(at + 91, 8, goroutine, parks_at(RECEIVES, 0x10)));
+        }
+        assert_eq!(purpose_of(&follower, RECEIVES), Some(Purpose::Pool));
+        let place = follower.stacks.iter().position(|frames| frames.last() == Some(&0x10)).unwrap();
+        let sleep = follower.stacks.iter().position(|frames| frames.last() == Some(&0x20)).unwrap();
+        let waits = &follower.waits[&(CHANNEL, place)];
+        assert!(waits.known_ns > waits.total_ns / 2, "{waits:?}");
+        assert!(waits.holder_parked[&sleep] > waits.known_ns / 2, "{waits:?}");
+    }
+
+    /// One sends jobs to two others, and waits where both are busy.
+    #[test]
+    fn channel_of_jobs_is_no_pool_on_either_side() {
+        let mut follower = Follower::default();
+        for turn in 0..12_u64 {
+            let (at, worker) = (100 * turn, 2 + turn % 2);
+            follower.note(event(at, 7, worker, parks_at(RECEIVES, 0x10)));
+            follower.note(event(at + 10, 8, 50, readies(worker)));
+            follower.note(event(at + 20, 8, 1, parks_at(SENDS, 0x30)));
+            // The worker takes what waits there.
+            follower.note(event(at + 30, 7, 50, readies(1)));
+        }
+        assert_eq!(purpose_of(&follower, RECEIVES), Some(Purpose::Work));
+        assert_eq!(purpose_of(&follower, SENDS), None, "one sender says nothing");
     }
 
     #[test]

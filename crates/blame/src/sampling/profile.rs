@@ -69,6 +69,8 @@ pub struct Profile {
     lines: Lines,
     /// Samples of threads on a CPU that spun for something that no call shows, by path.
     spinning: HashMap<Path, u64>,
+    /// All samples of threads on a CPU, by path.
+    running: HashMap<Path, u64>,
 }
 
 /// Processes whose stacks are unwound.
@@ -122,6 +124,7 @@ impl Profile {
         self.labelled.clear();
         self.spinning.clear();
         self.lines.begin_part();
+        self.running.clear();
         (self.samples, self.lost, self.spins.count) = (0, 0, 0);
         self.lives.values_mut().for_each(Life::begin_part);
         // A service that is watched for hours has new paths all the time.
@@ -176,9 +179,10 @@ impl Profile {
         let holders = region.map(|region| holders(region, &seen)).unwrap_or_default();
         let mut waiters: HashMap<Wait, usize> = HashMap::new();
         for seen in seen.iter().filter(|seen| seen.span > 0.0) {
-            // Some locks sleep between two tries: the path shows that.
-            if let Some(sleep @ Wait::Call { part: Part::Sleep, .. }) = seen.wait
-                && let Some(waited) = room(&mut self.waited, sleep)
+            // Where the threads spend their time, locks or not; and some locks sleep between two tries, which the path shows.
+            if let Some(call @ Wait::Call { .. }) = seen.wait
+                && object(seen) != seen.wait
+                && let Some(waited) = room(&mut self.waited, call)
             {
                 waited.seconds += seen.span;
                 seen.path.iter().for_each(|path| *waited.paths.entry(*path).or_default() += seen.span);
@@ -251,6 +255,7 @@ impl Profile {
             let is_spinning = self.spins.is_spinning(process, stack.instruction);
             let Some(path) = self.unwound(process, None, &stack) else { continue };
             self.lines.note_path(process, stack.instruction, path);
+            *self.running.entry(path).or_default() += 1;
             if is_spinning {
                 *self.spinning.entry(path).or_default() += 1;
             }
@@ -561,6 +566,12 @@ impl Profile {
     pub fn spin_shares(&self) -> impl Iterator<Item = (Path, f64)> {
         let all = self.spins.count.max(1) as f64;
         self.spinning.iter().map(move |(path, count)| (*path, *count as f64 / all))
+    }
+
+    /// Returns the part of the samples of threads on a CPU outside of waits that the library notes, by path.
+    pub fn running_shares(&self) -> impl Iterator<Item = (Path, f64)> {
+        let all = self.spins.count.max(1) as f64;
+        self.running.iter().map(move |(path, count)| (*path, *count as f64 / all))
     }
 
     /// Returns the Python function that a number in a path of this process is of.

@@ -2,7 +2,7 @@
 
 use super::complete;
 use crate::commands::{
-    baseline, compare, doctor, history, ladder, machines, manual, report, schema, screen, survey, top,
+    baseline, compare, doctor, explain, history, ladder, machines, manual, report, schema, screen, survey, top,
 };
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use harness::{Example, Outcome, SharedFlags};
@@ -162,6 +162,17 @@ pub const OTHERS: &[Other] = &[
         ],
         below: &[],
         run: |_, shared, _| doctor::run(shared),
+    },
+    Other {
+        name: "explain",
+        flags: explain::Flags::augment_args,
+        takes: &["output"],
+        examples: &[
+            ("contend explain", "List the codes of the findings of `contend trace`"),
+            ("contend explain holder_blocked", "Say what such a finding means, and what would refute it"),
+        ],
+        below: &[],
+        run: |matches, shared, _| explain::run(&explain::Flags::from_arg_matches(matches)?, shared),
     },
     Other {
         name: "schema",

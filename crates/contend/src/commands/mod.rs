@@ -4,6 +4,7 @@ pub mod archived;
 pub mod baseline;
 pub mod compare;
 pub mod doctor;
+pub mod explain;
 pub mod external;
 pub mod history;
 pub mod ladder;

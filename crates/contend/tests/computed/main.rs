@@ -15,6 +15,7 @@ mod ci_recipe;
 mod compare;
 mod doctor;
 mod experiments;
+mod explain;
 mod external;
 mod foreign_archives;
 mod foreign_records;

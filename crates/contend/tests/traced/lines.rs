@@ -68,8 +68,8 @@ fn of_lines(record: &Value) -> Found {
 }
 
 fn of_trace(record: &Value) -> Found {
-    let rows = record["results"].as_array().unwrap().iter().filter(|row| !row["code"].is_null());
-    rows.map(|row| (text(row, "code"), text(row, "object"), text(row, "place"))).collect()
+    let rows = record["results"].as_array().unwrap().iter().filter(|row| !row["cpu_share"].is_null());
+    rows.map(|row| (text(row, "rule"), text(row, "object"), text(row, "place"))).collect()
 }
 
 fn is_right(found: &Found, answer: &Answer) -> bool {

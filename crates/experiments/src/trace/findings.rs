@@ -40,8 +40,8 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
         Some(found(what, "steps", (place, row), (row.steps.len() as f64, Unit::Number), said))
     });
     let explained = rows.iter().filter(|(_, row)| row.kind == RowKind::Finding).map(|&(place, row)| {
-        if let (Some(code), Some(share)) = (row.code, row.cpu_share) {
-            return found(code.name(), "cpu_share", (place, row), (share, Unit::Share), words::finding(row));
+        if let (Some(rule), Some(share)) = (row.rule, row.cpu_share) {
+            return found(rule.code(), "cpu_share", (place, row), (share, Unit::Share), words::finding(row));
         }
         found("lock_waits", "wait_total_s", (place, row), (row.wait_total_s * 1e9, Unit::Ns), words::finding(row))
     });

@@ -20,6 +20,7 @@ mod plan;
 mod preempted;
 mod python_locks;
 mod record;
+pub mod rules;
 mod section;
 mod sharing;
 mod show;

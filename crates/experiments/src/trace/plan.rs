@@ -42,30 +42,6 @@ pub enum Verdict {
     Undecided,
 }
 
-/// A kind of problem of a cache line that threads use as they run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Code {
-    /// Threads use one word, and write it.
-    LineShared,
-    /// Threads use different words of a line, and write.
-    LineFalseSharing,
-    /// The word is a lock's, which is acquired without waiting.
-    LockPrice,
-}
-
-impl Code {
-    /// Returns its name in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::LineShared => "line_shared",
-            Self::LineFalseSharing => "line_false_sharing",
-            Self::LockPrice => "lock_price",
-        }
-    }
-}
-
 /// The recording of single waits was lowered, since it cost too much.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -1,6 +1,7 @@
 //! The rows of a trace: one for each lock, each call site, each order of locks that can end badly, each hang.
 
-use super::plan::{Code, Parameters};
+use super::plan::Parameters;
+use super::rules::Rule;
 use super::watched_word::WatchedWord;
 use instruments::statistics::Interval;
 use record::{Bin, RecordRef};
@@ -31,6 +32,9 @@ pub enum RowKind {
     Budget,
     /// A cause of waiting, with its remedy.
     Finding,
+    /// A place of the program where its threads were when they did not wait for locks. `lock` is the place, `lock_type` what
+    /// they did there (`on_cpu`, `sleep`, `io`, `work`, `unknown`), and `wait_total_s` for how long.
+    Place,
     /// The requests that the program gave one name.
     Label,
     /// A word that was watched by hardware watchpoints.
@@ -281,10 +285,7 @@ pub struct Row {
     /// The locks that the requests waited for, the longest wait first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub label_locks: Vec<LabelLock>,
-    /// The kind of problem of a finding about cache lines, which threads use without waiting.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub code: Option<Code>,
-    /// The part of the program's CPU time that it explains, and the interval of 95 %.
+    /// The part of the program's CPU time that a finding about cache lines explains, and the interval of 95 %.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_share: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -292,6 +293,9 @@ pub struct Row {
     /// The lock of a finding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
+    /// The kind of problem, by its code (`contend explain`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<Rule>,
     /// Where to look in the code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
@@ -445,7 +449,7 @@ impl Row {
     pub fn excludes(&self) -> bool {
         match self.lock_type.as_str() {
             "mutex" | "lock" | "rwlock" | "spin" | "futex" | "allocator" | "stream" | "libc" | "interpreter" => true,
-            "once" => true,
+            "once" | "pool" => true,
             "monitor" | "java lock" | "python lock" | "file lock" | "kernel lock" => true,
             // A thread that posts what it waited for, time and again, holds it in between.
             "sem" => {

@@ -19,7 +19,9 @@ const MOST_PICTURES: usize = 4;
 pub fn section(rows: &[Row]) -> Section {
     let locks: Vec<&Row> = rows.iter().filter(|row| row.kind == RowKind::Lock && row.excludes()).collect();
     let waited: Vec<&Row> = locks.iter().copied().filter(|row| row.contended > 0).collect();
-    let tables = [words::budget_table(rows), words::label_table(rows)].into_iter().flatten();
+    let tables = [words::budget_table(rows), words::places_table(rows, rows.len()), words::label_table(rows)]
+        .into_iter()
+        .flatten();
     let mut figures: Vec<Figure> = tables.map(table).collect();
     figures.extend(show_words::figure(rows));
     figures.push(by_lock(&waited, rows));

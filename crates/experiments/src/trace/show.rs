@@ -14,6 +14,8 @@ const MOST_LINES: usize = 20;
 const MOST_BLOCKS: usize = 3;
 const MOST_SITES: usize = 6;
 const MOST_WAITS: usize = 3;
+/// The number of places outside of locks in the brief report.
+const MOST_PLACES: usize = 3;
 /// The kinds of rows that are or may become a deadlock, or that still wait.
 const ENDINGS: [RowKind; 4] = [RowKind::Deadlock, RowKind::Order, RowKind::Inversion, RowKind::Hang];
 
@@ -44,7 +46,7 @@ pub fn show(record: &TraceRecord<'_>, page: &Page) -> String {
                 .filter_map(words::ending)
                 .for_each(|sentence| text.push_str(&said(&sentence, page)));
         }
-        return text + &longest(&excluding);
+        return text + &places(rows, MOST_PLACES, page) + &longest(&excluding);
     }
     words::critical(rows).filter(|_| is_diagnosed).iter().for_each(|sentence| text.push_str(&said(sentence, page)));
     if let Some(share) = record.parameters.switches_share.filter(|share| *share < 0.95) {
@@ -67,6 +69,7 @@ pub fn show(record: &TraceRecord<'_>, page: &Page) -> String {
         of(kind).filter_map(words::ending).for_each(|sentence| text.push_str(&said(&sentence, page)));
     }
     text.push_str(&titled(words::budget_table(rows)));
+    text.push_str(&places(rows, rows.len(), page));
     text.push_str(&titled(words::label_table(rows)));
     text.push_str(&table("Locks", &excluding, page));
     text.push_str(&table("Condition variables, semaphores, barriers, joins (waits may be idle time)", &signals, page));
@@ -86,12 +89,28 @@ fn diagnosis(record: &TraceRecord<'_>, page: &Page) -> String {
     let labels = words::labels(rows).map(|sentence| terminal::wrapped("", " ", &sentence, page));
     let mut text: String = budget.into_iter().chain(reason).chain(labels).collect();
     for (place, row) in rows.iter().filter(|row| row.kind == RowKind::Finding).enumerate() {
-        text.push_str(&terminal::wrapped(&format!("{}", place + 1), " ", &words::finding(row), page));
+        let code = row.rule.map_or_else(String::new, |rule| format!(" [{}]", rule.code()));
+        text.push_str(&terminal::wrapped(&format!("{}", place + 1), " ", &(words::finding(row) + &code), page));
         if let Some(command) = &row.command {
             text.push_str(&format!("  Measure it: {command}\n"));
         }
     }
     text
+}
+
+/// Returns the places where the threads were when they did not wait for locks.
+fn places(rows: &[Row], most: usize, page: &Page) -> String {
+    const WIDEST: usize = 46;
+    let table = words::places_table(rows, most);
+    table.map_or_else(String::new, |mut table| {
+        for line in &mut table.rows {
+            // The function of the program says more than its caller, or the function that it called.
+            if line[0].chars().count() > WIDEST {
+                line[0] = shortened(line[0].split(", ").next().unwrap_or_default(), WIDEST);
+            }
+        }
+        format!("\n{}", page.cut_lines(&terminal::table(&table.header, table.rows.into_iter())))
+    })
 }
 
 /// Returns the locks that were waited for, in eighty columns.

@@ -102,7 +102,13 @@ pub fn ending(row: &Row) -> Option<String> {
         RowKind::Deadlock => Some(format!("Deadlock {}.", hang(row))),
         RowKind::Inversion | RowKind::Order => Some(cycle(row)),
         RowKind::Hang => Some(format!("Still waiting {}.", hang(row))),
-        RowKind::Lock | RowKind::Site | RowKind::Budget | RowKind::Finding | RowKind::Label | RowKind::Word => None,
+        RowKind::Lock
+        | RowKind::Site
+        | RowKind::Budget
+        | RowKind::Finding
+        | RowKind::Place
+        | RowKind::Label
+        | RowKind::Word => None,
     }
 }
 
@@ -155,6 +161,25 @@ pub fn budget_table(rows: &[Row]) -> Option<Table> {
     let header = vec!["threads", "count", "lived", "on CPU", "ready", "locks", "work", "sleep", "I/O", "unknown"];
     let table = || Table { caption: "Time of the threads".into(), header, rows: groups.iter().map(line).collect() };
     (!groups.is_empty()).then(table)
+}
+
+/// Returns the first places where the threads were when they did not wait for locks, for the terminal and the page.
+pub fn places_table(rows: &[Row], most: usize) -> Option<Table> {
+    let places: Vec<&Row> = rows.iter().filter(|row| row.kind == RowKind::Place).take(most).collect();
+    let state = |row: &Row| match row.lock_type.as_str() {
+        "on_cpu" => "on a CPU",
+        "sleep" => "asleep",
+        "io" => "in I/O",
+        "work" => "waiting for work",
+        _ => "blocked",
+    };
+    let line = |row: &&Row| vec![row.lock.clone(), state(row).to_owned(), whole_percent(row.wait_share.unwrap_or(0.0))];
+    let table = || Table {
+        caption: "Time outside of locks".into(),
+        header: vec!["outside of locks, in", "threads were", "of thread time"],
+        rows: places.iter().map(line).collect(),
+    };
+    (!places.is_empty()).then(table)
 }
 
 /// Returns the part of the time in which the threads had something to do that a lock was waited for. Older records have
@@ -277,7 +302,7 @@ pub fn finding(row: &Row) -> String {
     let text = |field: &Option<String>| field.clone().unwrap_or_default();
     let (object, place, cause) = (text(&row.object), text(&row.place), text(&row.cause));
     let remedy = row.remedy.as_ref().map_or_else(String::new, |remedy| format!(" Remedy: {remedy}."));
-    if row.code.is_some() {
+    if row.cpu_share.is_some() {
         let place = if object.contains(&place) { String::new() } else { format!(", {place}") };
         return format!("{object}{place}: {cause}.{remedy}");
     }

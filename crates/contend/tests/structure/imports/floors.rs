@@ -76,7 +76,7 @@ pub const MODULES: &[Floors] = &[
             &["record"],
             &["plan", "watched_word"],
             &["flags", "parts"],
-            &["words_to_watch"],
+            &["words_to_watch", "rules"],
         ],
     },
 ];

@@ -792,7 +792,7 @@ impl Watch {
         let are_words_seen = self.rings.is_some();
         let is_new = |row: &Row| !are_words_seen || row.address.is_empty();
         let sampled: Vec<Row> = diagnosis.locks.into_iter().filter(is_new).collect();
-        [rows, sampled, stuck, diagnosis.budgets, diagnosis.findings].concat()
+        [rows, sampled, stuck, diagnosis.budgets, diagnosis.findings, diagnosis.places].concat()
     }
 
     /// Returns the record of the part.

@@ -1,8 +1,8 @@
 //! Contention without waiting: cache lines that threads fight for as they run.
 
 use super::{Evidence, LEAST_WAIT};
-use crate::trace::plan::Code;
 use crate::trace::record::{Row, RowKind, SeenBy};
+use crate::trace::rules::Rule;
 use crate::trace::sharing::named::Namer;
 use crate::trace::sharing::rules::{Problem, problems, without_problem};
 use blame::sampling::budget::Budget;
@@ -37,7 +37,7 @@ impl Evidence<'_> {
                 let object = row.object.as_deref().unwrap_or_default();
                 object == problem.row.object || !place.is_empty() && object.contains(&place)
             };
-            problem.code == Code::LockPrice && !findings.is_empty() || findings.iter().any(is_its)
+            problem.rule == Rule::LockPrice && !findings.is_empty() || findings.iter().any(is_its)
         };
         let is_long =
             |problem: &Problem| problem.share * (whole.on_cpu_s + whole.ready_s) >= LEAST_WAIT * self.elapsed_s;
@@ -52,7 +52,7 @@ impl Evidence<'_> {
 /// Returns the row of a problem.
 pub(super) fn row(problem: &Problem) -> Row {
     Row {
-        code: Some(problem.code),
+        rule: Some(problem.rule),
         cpu_share: Some(problem.share),
         cpu_share_ci: Some(problem.ends),
         lock_type: problem.row.lock_type.clone().unwrap_or_default(),

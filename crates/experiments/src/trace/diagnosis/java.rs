@@ -2,6 +2,7 @@
 
 use super::objects::{Inner, Inners, Object, larger_pool};
 use super::{Cause, Evidence, Measure};
+use crate::trace::rules::Rule;
 use blame::frames::{Frame, Frames};
 use blame::jvm::{JavaHolder, JavaLock, LockKey, Shares, State};
 use blame::names::Site;
@@ -130,7 +131,13 @@ pub(super) fn cause(object: &Object, lock: &JavaLock) -> Option<Cause> {
         true => ("the only other thread in the method of the lock", format!("if it holds {name} there: ")),
         false => ("the holder", String::new()),
     };
+    let rule = match holder.state {
+        _ if share <= 0.5 => Rule::SeveralCauses,
+        State::Runnable => Rule::HolderRan,
+        State::Sleeping | State::Waiting | State::Blocked { .. } => Rule::HolderBlocked,
+    };
     Some(Cause {
+        rule,
         object: name.clone(),
         place,
         text: format!("{who} {verb} in {method} for {} of the wait, by thread dumps", terminal::percent(share)),

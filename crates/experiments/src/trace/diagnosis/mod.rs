@@ -9,6 +9,7 @@ mod causes;
 mod contention;
 mod java;
 mod objects;
+mod places;
 mod python;
 
 use super::aggregate::Window;
@@ -16,13 +17,14 @@ use super::labels;
 use super::plan::Verdict;
 use super::python_locks::PythonPlace;
 use super::record::{Frame, LabelLock, Row, RowKind, SeenBy};
+use super::rules::Rule;
 use super::sharing::rules::Problem;
 use super::warnings::{NoSymbols, SparseSamples, StrippedFile};
 use super::words::{whole_percent, without_arguments};
 use blame::frames::{Frames, Kind, function_of, is_lock_wrapper, is_of_tokio};
-use blame::futexes::purpose::Uses;
 use blame::jvm::Machines;
 use blame::names::{Names, short};
+use blame::purpose::{Uses, block_address};
 use blame::sampling::budget::{Budget, Part};
 use blame::sampling::life::Life;
 use blame::sampling::profile::Profile;
@@ -31,6 +33,7 @@ use causes::{Limits, Shares, vain_share, waited};
 use instruments::statistics::Interval;
 use interpose::Region;
 use objects::Object;
+pub use objects::larger_pool;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The data that the diagnosis is made from.
@@ -70,6 +73,8 @@ pub struct Diagnosis {
     /// Locks that were seen by sampling only.
     pub locks: Vec<Row>,
     pub findings: Vec<Row>,
+    /// Where the threads were when they did not wait for locks.
+    pub places: Vec<Row>,
     /// Functions that matter have no names, since their files were stripped.
     pub no_symbols: Option<NoSymbols>,
     /// The samples show too little of the time.
@@ -78,6 +83,7 @@ pub struct Diagnosis {
 
 /// A cause, and what helps.
 struct Cause {
+    rule: Rule,
     object: String,
     place: String,
     text: String,
@@ -168,10 +174,7 @@ impl<'a> Evidence<'a> {
         let mut objects = self.objects(&Rows { rows, slots });
         let parts: HashMap<Wait, Part> =
             objects.iter().flat_map(|object| object.members.iter().map(|(wait, _)| (*wait, object.part))).collect();
-        let part = |wait: Wait| match wait {
-            Wait::Call { part, .. } => parts.get(&wait).copied().unwrap_or(part),
-            wait => parts.get(&wait).copied().unwrap_or(Part::Unknown),
-        };
+        let part = |wait: Wait| part_of(&parts, wait);
         let (whole, budgets, workers) = self.budgets(&part);
         let covered = self.covered(&whole);
         use_samples_for_wide(rows, &objects, covered);
@@ -228,15 +231,22 @@ impl<'a> Evidence<'a> {
         let others = Budget { unknown_s: (whole.unknown_s - gates_s).max(0.0), ..whole };
         let for_cpus = for_cpus_s / all_s.max(1e-9);
         let has_gates = gates_s > 0.5 * whole.unknown_s && gates_s >= LOCKS_SHARE * whole.busy_s();
-        let of_others = verdict(&others, least_s, waited_s, spun_s, for_cpus);
+        // Threads of other programs are not what this one does.
+        let is_alone = self.others_s(whole.on_cpu_s).is_none();
+        let of_others = verdict(&others, least_s, waited_s, spun_s, for_cpus, is_alone);
         let is_locks = of_others == Some(Verdict::Locks);
         // All shares are of the time that decides.
         let whole = if is_locks { others } else { whole };
-        let verdict = if is_locks { of_others } else { verdict(&whole, least_s, waited_s, spun_s, for_cpus) };
+        let verdict = if is_locks { of_others } else { verdict(&whole, least_s, waited_s, spun_s, for_cpus, is_alone) };
         // Goroutines wait for each other without a thread. Where all CPUs are in use, such waits cost nothing.
         let uses_all_cpus = whole.on_cpu_s >= MANY_CPUS * self.cpus as f64 * self.elapsed_s;
         let is_hidden = verdict == Some(Verdict::NotLocks) && !uses_all_cpus;
-        let unseen = is_hidden.then(|| self.unseen_waits()).flatten();
+        let unseen = is_hidden.then(|| self.unseen_waits()).flatten().map(str::to_owned);
+        let unseen = unseen.or_else(|| {
+            let retries = self.sleeps_of_libraries(&objects).filter(|_| is_hidden)?;
+            let is_much = retries.seconds >= LOCKS_SHARE * (whole.busy_s() + retries.seconds);
+            (is_much && retries.seconds >= least_s).then(|| retries.reason(&whole))
+        });
         let hides_waits = unseen.is_some();
         let verdict = if hides_waits { Some(Verdict::Undecided) } else { verdict };
         let mut findings = Vec::new();
@@ -263,11 +273,11 @@ impl<'a> Evidence<'a> {
             (verdict, _) => (verdict, None),
         };
         findings.extend(contention.problems.iter().map(contention::row));
-        let mut reason = verdict.map(|verdict| match (unseen, problem) {
-            (Some(reason), None) => reason.to_owned(),
+        let mut reason = verdict.map(|verdict| match (&unseen, problem) {
+            (Some(reason), None) => reason.clone(),
             _ => self.reason(verdict, &whole, [stated_s, spun_s, vain_s], &Rows { rows, slots }, (&workers, problem)),
         });
-        if let (Some(reason), Some(unseen), Some(_)) = (&mut reason, unseen, problem) {
+        if let (Some(reason), Some(unseen), Some(_)) = (&mut reason, &unseen, problem) {
             reason.push_str(&format!(" {unseen}"));
         }
         if let (Some(reason), Some(seen)) = (&mut reason, contention.seen) {
@@ -332,7 +342,8 @@ impl<'a> Evidence<'a> {
         add_busy_shares(&mut sampled_rows, 1.0, whole.busy_s());
         add_busy_shares(rows, covered, whole.busy_s());
         let no_symbols = self.no_symbols(&objects);
-        Diagnosis { verdict, reason, budgets, locks: sampled_rows, findings, no_symbols, sparse_samples }
+        let places = self.places(&whole, &objects);
+        Diagnosis { verdict, reason, budgets, locks: sampled_rows, findings, places, no_symbols, sparse_samples }
     }
 
     /// Returns the time of threads that the samples cover: of those that [`Self::thread_time_s`] is of.
@@ -555,6 +566,14 @@ impl<'a> Evidence<'a> {
                         time. Trace it for longer."
                     .into();
             }
+            Verdict::Undecided if waited_s >= LOCKS_SHARE * busy_s => {
+                let used = self.others_s(whole.on_cpu_s).unwrap_or(0.0) / self.elapsed_s.max(1e-9);
+                return format!(
+                    "Undecided: {waited}, but for most of that the holder, or the thread that was woken, had no CPU, and \
+                     other programs used {used:.1} of {}: measure without them, or give it CPUs that they do not use.",
+                    terminal::counted(self.cpus, "CPU")
+                );
+            }
             Verdict::Undecided => {
                 return format!("Undecided: {waited}; {} of that time is unknown.", percent(whole.unknown_s / busy_s));
             }
@@ -679,9 +698,23 @@ fn others_s(busy_s: f64, on_cpu_s: f64, all_s: f64) -> Option<f64> {
     (others_s > 0.5 * left_s).then_some(others_s)
 }
 
+/// Returns the reason of a wait by the members of the objects that were waited for.
+fn part_of(parts: &HashMap<Wait, Part>, wait: Wait) -> Part {
+    let known = parts.get(&wait).copied();
+    match wait {
+        Wait::Call { part, .. } => known.unwrap_or(part),
+        // The words of a condition are one member of its object.
+        Wait::Word { process, address } => {
+            let of_block = || parts.get(&Wait::Word { process, address: block_address(address) }).copied();
+            known.or_else(of_block).unwrap_or(Part::Unknown)
+        }
+        Wait::Lock(_) | Wait::Hidden => known.unwrap_or(Part::Unknown),
+    }
+}
+
 /// Returns whether locks are the problem; `None` without samples. `least_s` is the shortest wait that is one, and `for_cpus`
-/// the part of the waits for locks that is due to a lack of CPUs.
-fn verdict(whole: &Budget, least_s: f64, waited_s: f64, spun_s: f64, for_cpus: f64) -> Option<Verdict> {
+/// the part of the waits for locks that is due to a lack of CPUs: of the program's own making if it `is_alone`.
+fn verdict(whole: &Budget, least_s: f64, waited_s: f64, spun_s: f64, for_cpus: f64, is_alone: bool) -> Option<Verdict> {
     if whole.lived_s <= 0.0 {
         return None;
     }
@@ -689,7 +722,12 @@ fn verdict(whole: &Budget, least_s: f64, waited_s: f64, spun_s: f64, for_cpus: f
     // Threads that spin keep others from the CPUs, so what these wait then is the lock's as well.
     let is_for_cpus = spun_s < whole.lock_s && waited_s < whole.ready_s && for_cpus > 0.5;
     Some(if is_much(waited_s) {
-        if is_for_cpus { Verdict::NotLocks } else { Verdict::Locks }
+        match (is_for_cpus, is_alone) {
+            (false, _) => Verdict::Locks,
+            (true, true) => Verdict::NotLocks,
+            // Without the others the same waits may be short, or not.
+            (true, false) => Verdict::Undecided,
+        }
     } else if is_much(waited_s + whole.unknown_s) && whole.ready_s < 2.0 * (waited_s + whole.unknown_s) {
         Verdict::Undecided
     } else {
@@ -966,9 +1004,27 @@ mod tests {
     fn waits_of_hardly_sampled_threads_are_a_problem() {
         let (covered, elapsed_s) = (0.01, 1.0);
         let whole = Budget { lived_s: 0.1, on_cpu_s: 0.08, lock_s: 0.02, ..Budget::default() };
-        let found = |least_s| verdict(&whole, least_s, covered * 2.0, 0.0, 0.0);
+        let found = |least_s| verdict(&whole, least_s, covered * 2.0, 0.0, 0.0, true);
         assert_eq!(found(covered * LEAST_WAIT * elapsed_s), Some(Verdict::Locks));
         assert_eq!(found(covered * LEAST_WAIT * 1e3), Some(Verdict::NotLocks), "a short wait in a long run");
+    }
+
+    #[test]
+    fn both_words_of_a_condition_are_waited_for_with_one_reason() {
+        let word = |address| Wait::Word { process: 7, address };
+        let parts = HashMap::from([(word(0x40), Part::Work), (word(0x4c), Part::Lock)]);
+        assert_eq!([word(0x40), word(0x44)].map(|wait| part_of(&parts, wait)), [Part::Work; 2]);
+        assert_eq!([word(0x4c), word(0x48)].map(|wait| part_of(&parts, wait)), [Part::Lock, Part::Unknown]);
+    }
+
+    /// With and without another program on the CPUs: the answer may become weaker, and never contrary.
+    #[test]
+    fn preempted_holders_next_to_other_programs_decide_nothing() {
+        let whole = Budget { lived_s: 10.0, on_cpu_s: 2.0, ready_s: 5.0, lock_s: 3.0, ..Budget::default() };
+        let found = |for_cpus, is_alone| verdict(&whole, 0.1, 3.0, 0.0, for_cpus, is_alone);
+        assert_eq!(found(0.9, false), Some(Verdict::Undecided));
+        assert_eq!(found(0.9, true), Some(Verdict::NotLocks), "its own threads have the CPUs");
+        assert_eq!([found(0.1, false), found(0.1, true)], [Some(Verdict::Locks); 2]);
     }
 
     #[test]

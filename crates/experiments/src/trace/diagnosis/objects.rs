@@ -5,10 +5,10 @@ use super::{Evidence, Rows};
 use crate::trace::python_locks::{PythonPlace, is_work};
 use crate::trace::record::{HolderWait, Row};
 use blame::frames::{Frame, Frames, Kind as FrameKind, function_of, kind_by_use};
-use blame::futexes::purpose::{Purpose, block_address};
 use blame::jvm::JavaLock;
 use blame::names::{Site, short};
 use blame::places::{is_folded, lock_at, lock_name, type_name};
+use blame::purpose::{Purpose, block_address};
 use blame::sampling::budget::{Part, call_name, is_for_requests, may_wait_for_map};
 use blame::sampling::life::Life;
 use blame::sampling::waited::{Holder, Path, Wait, Waited};
@@ -208,7 +208,9 @@ impl Evidence<'_> {
             let Some(inner) = frames.frames.first().filter(is_in_loop) else { continue };
             // The loop is in the function into which those of the language's library were inlined.
             let is_named = |frame: &&Frame| inner.is_in_c_library || !frame.is_of_library;
-            let name = frames.frames.iter().find(is_named).unwrap_or(inner).site.label.clone();
+            let site = &frames.frames.iter().find(is_named).unwrap_or(inner).site;
+            // The samples of one loop are at several of its instructions.
+            let name = function_of(site).filter(|_| site.source.is_none()).unwrap_or(&site.label).to_owned();
             let (sum, most, of_most) = by_function.entry(name).or_insert((0.0, 0.0, Frames::default()));
             *sum += share;
             if share > *most {
@@ -597,7 +599,7 @@ impl Inner {
 }
 
 /// Returns the remedy for a semaphore that limits the number of active threads. `place` is where they are active.
-pub(super) fn larger_pool(semaphore: &str, place: &str) -> String {
+pub fn larger_pool(semaphore: &str, place: &str) -> String {
     let function = function_in(place);
     format!("raise the limit of {semaphore} (a larger pool), or hold it for less time in {function}")
 }

@@ -28,15 +28,19 @@ impl Evidence<'_> {
     }
 }
 
+/// Returns whether it is a function of Python.
+pub(super) fn is_python(frame: &Frame) -> bool {
+    frame.site.source.as_deref().is_some_and(|source| source.contains(".py:"))
+}
+
 /// Returns the Python function that has the critical section of a lock: the innermost one on the paths of its holder and
 /// of a waiter, unless it is a library's. All locks of Python are acquired in the same functions of the interpreter.
 pub(super) fn section(holder: &Frames, waiter: &Frames) -> Option<String> {
-    let is_python = |frame: &&Frame| frame.site.source.as_deref().is_some_and(|source| source.contains(".py:"));
     let is_on = |frame: &&Frame| {
         let function = function_of(&frame.site);
         function.is_some() && waiter.own().any(|other| function_of(&other.site) == function)
     };
-    let section = holder.own().filter(is_python).find(is_on).filter(|frame| !frame.is_of_library)?;
+    let section = holder.own().filter(|frame| is_python(frame)).find(is_on).filter(|frame| !frame.is_of_library)?;
     function_of(&section.site).map(str::to_owned)
 }
 

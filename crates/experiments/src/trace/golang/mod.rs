@@ -9,6 +9,7 @@ use super::record::Row;
 use super::warnings::ExportCut;
 use blame::golang::{Event, Follower, Probes, Program, StackNumber, Unfit, Waits, is_go};
 use blame::names::{Names, PATIENCE, map_of, message};
+use blame::purpose::Purpose;
 use blame::watchpoints::{Limits, Schedule};
 use blame::{AFTER_THE_END, Allowance};
 use harness::Observer;
@@ -69,6 +70,8 @@ struct Watched {
 /// A copy of the waits up to now.
 struct Seen {
     stacks: Vec<Vec<u64>>,
+    /// The purposes of channels, as those see them that wait at a call path.
+    purposes: HashMap<(u64, StackNumber), Purpose>,
     waits: HashMap<(u64, StackNumber), Waits>,
     elapsed_s: f64,
     watched_s: f64,
@@ -299,7 +302,9 @@ impl Watched {
     /// Returns a copy; `None` if the program had ended before the part began.
     fn seen(&self) -> Option<Seen> {
         let until = self.ended.unwrap_or_else(Instant::now);
+        let purpose = |place: &(u64, StackNumber)| Some((*place, self.follower.purpose(place.0, place.1)?));
         Some(Seen {
+            purposes: self.follower.waits.keys().filter_map(purpose).collect(),
             stacks: self.follower.stacks.clone(),
             waits: self.follower.waits.clone(),
             elapsed_s: until.checked_duration_since(self.began)?.as_secs_f64(),
@@ -330,7 +335,8 @@ impl Seen {
     fn builder<'a>(&'a self, process: u32, names: &'a mut Names, of_trace_s: f64) -> Builder<'a> {
         let elapsed_s = self.elapsed_s.min(of_trace_s);
         let scale = elapsed_s / self.watched_s.max(f64::MIN_POSITIVE);
-        Builder { process, names, stacks: &self.stacks, waits: &self.waits, elapsed_s, scale }
+        let Self { stacks, waits, purposes, .. } = self;
+        Builder { process, names, stacks, waits, purposes, elapsed_s, scale }
     }
 
     fn add_to(&self, process: u32, names: &mut Names, measured: &mut Measured) {

@@ -1,14 +1,17 @@
 //! The rows of the waits of goroutines, the verdict, and the findings.
 
 use crate::trace::aggregate::{bins, shares};
+use crate::trace::diagnosis::larger_pool;
 use crate::trace::measure::NamedWait;
 use crate::trace::plan::Verdict;
 use crate::trace::record::{Blocker, Frame, Row, RowKind};
+use crate::trace::rules::Rule;
 use crate::trace::words;
 use blame::durations::Times;
-use blame::frames::function_of;
+use blame::frames::{Kind as FrameKind, function_of};
 use blame::golang::{Kind, Single, StackNumber, Waits, is_standard};
 use blame::names::{Names, Site};
+use blame::purpose::Purpose;
 use blame::time::Nanoseconds;
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,6 +21,7 @@ pub struct Builder<'a> {
     pub names: &'a mut Names,
     pub stacks: &'a [Vec<u64>],
     pub waits: &'a HashMap<(u64, StackNumber), Waits>,
+    pub purposes: &'a HashMap<(u64, StackNumber), Purpose>,
     pub elapsed_s: f64,
     /// The ratio of the run to the windows.
     pub scale: f64,
@@ -42,11 +46,15 @@ struct Path {
 /// Waits for one object, or for one object at a call site.
 struct Group {
     object: u64,
+    /// The type in records: that of its waits, or what its use shows it to be.
+    of_type: &'static str,
     /// The call path that waited most.
     stack: usize,
     waits: Waits,
 }
 
+/// The type of an object that several goroutines may have at a time.
+const POOL: &str = "pool";
 const MOST_ROWS: usize = 100;
 const MOST_FRAMES: usize = 16;
 const MOST_FINDINGS: usize = 3;
@@ -132,7 +140,8 @@ impl Builder<'_> {
             of_goroutines == Verdict::Locks && row.excludes() && row.wait_total_s >= FINDING_SHARE * waited_s
         });
         let findings: Vec<Row> = findings.take(MOST_FINDINGS).map(|(group, row)| finding(group, row, &paths)).collect();
-        // The threads' own futex words are those of the runtime's scheduler.
+        // The threads' own futex words are those of the runtime's scheduler, and so are the places where they wait.
+        rows.retain(|row| row.kind != RowKind::Place);
         rows.retain(|row| row.kind != RowKind::Finding || of_goroutines != Verdict::Locks || keeps_findings);
         let first = rows.iter().position(|row| row.kind != RowKind::Lock).unwrap_or(rows.len());
         rows.splice(first..first, locks);
@@ -164,8 +173,15 @@ impl Builder<'_> {
             if !is_shown(kind) {
                 continue;
             }
-            let group = groups.entry((*object, kind.name(), key(*object, *stack)));
-            let group = group.or_insert_with(|| Group { object: *object, stack: *stack, waits: Waits::default() });
+            // The receivers of a pool's channel wait for a permit, which is not what its senders may wait for.
+            let of_type = match self.purposes.get(&(*object, *stack)) {
+                Some(Purpose::Exclusion) => FrameKind::Lock.name(),
+                Some(Purpose::Pool) => POOL,
+                _ => kind.name(),
+            };
+            let group = groups.entry((*object, of_type, key(*object, *stack)));
+            let group =
+                group.or_insert_with(|| Group { object: *object, of_type, stack: *stack, waits: Waits::default() });
             let most = self.waits.get(&(*object, group.stack)).map_or(0, |waits| waits.total_ns);
             if waits.total_ns > most {
                 group.stack = *stack;
@@ -173,26 +189,26 @@ impl Builder<'_> {
             group.waits.merge(waits);
         }
         let mut groups: Vec<Group> = groups.into_values().collect();
-        let is_lock = |group: &Group| paths[group.stack].kind.is_lock();
+        let is_lock = |group: &Group| is_exclusive(group.of_type);
         groups.sort_by_key(|group| std::cmp::Reverse((is_lock(group), group.waits.total_ns)));
         groups.truncate(MOST_ROWS);
         groups
     }
 
     fn row(&mut self, group: &Group, kind: RowKind, paths: &[Path]) -> Row {
-        let Group { object, stack, waits } = group;
+        let Group { object, of_type, stack, waits } = group;
         let path = &paths[*stack];
         let mut times = Times::default();
         waits.ns.iter().for_each(|ns| times.note(*ns));
         let seconds = |ns: u64| ns as f64 / 1e9 * self.scale;
-        let parked_ns: u64 = waits.holder_parked.values().sum();
-        let part = |ns: u64| path.kind.is_lock().then(|| seconds(ns));
+        let parked_ns = (parked_share(waits) * waits.total_ns as f64) as u64;
+        let part = |ns: u64| is_exclusive(of_type).then(|| seconds(ns));
         let by_site = waits.releasers.iter().map(|(stack, ns)| (paths[*stack].site.label.clone(), *ns as f64));
         let blocked_by = shares(by_site).into_iter().map(|(site, share)| Blocker { site, share }).collect();
         let is_object = kind == RowKind::Lock;
         Row {
             address: if *object == 0 { String::new() } else { format!("{object:#x}") },
-            lock_type: path.kind.name().into(),
+            lock_type: (*of_type).into(),
             attributes: vec!["go".into()],
             symbol: path.site.symbol.clone(),
             source: path.site.source.clone(),
@@ -239,7 +255,7 @@ impl Builder<'_> {
         let is_locks = share >= LOCKS_SHARE && waited_s >= LEAST_WAIT * self.elapsed_s;
         let of = if is_alone { String::new() } else { format!(" of process {}", self.process) };
         let waited = format!(
-            "goroutines{of} waited for mutexes for {} of the time in which they waited for one or ran",
+            "goroutines{of} waited for locks for {} of the time in which they waited for one or ran",
             words::whole_percent(share)
         );
         let first = locks.iter().find(|row| !row.excludes() && row.wait_total_s > 0.0).filter(|_| !is_locks);
@@ -274,6 +290,17 @@ impl Builder<'_> {
     }
 }
 
+/// Returns whether goroutines have an object of this type while others wait for it.
+fn is_exclusive(of_type: &str) -> bool {
+    Row { lock_type: of_type.to_owned(), ..Row::default() }.excludes()
+}
+
+/// Returns the part of the waits in which the goroutines that had the object were parked. Several may have it at a time.
+fn parked_share(waits: &Waits) -> f64 {
+    let parked_ns: u64 = waits.holder_parked.values().sum();
+    parked_ns as f64 / waits.total_ns.max(waits.known_ns).max(1) as f64
+}
+
 /// Returns whether other goroutines of the program end a wait of this kind.
 fn is_shown(kind: Kind) -> bool {
     !matches!(kind, Kind::Sleep | Kind::Io | Kind::Runtime)
@@ -292,19 +319,19 @@ fn plain(site: Site) -> Site {
 /// Returns the cause of the waits for a lock, and the remedy if one cause explains more than half of them.
 fn finding(group: &Group, row: &Row, paths: &[Path]) -> Row {
     let waits = &group.waits;
-    let total_ns = waits.total_ns.max(1) as f64;
-    let parked_ns: u64 = waits.holder_parked.values().sum();
     let most = |times: &HashMap<usize, u64>| {
-        let by_stack =
-            times.iter().map(|(stack, ns)| ((paths[*stack].kind.name(), &*paths[*stack].site.label), *ns as f64));
+        let by_stack = times.iter().map(|(stack, ns)| {
+            let Path { kind, site, .. } = &paths[*stack];
+            ((kind.name(), &*site.label, site.symbol.as_deref()), *ns as f64)
+        });
         shares(by_stack).into_iter().next()
     };
-    let parked_share = parked_ns as f64 / total_ns;
-    let known_share = waits.known_ns as f64 / total_ns;
-    let place = &paths[group.stack].site.label;
-    let percent = words::whole_percent;
-    let (cause, place, share, advice) = match most(&waits.holder_parked) {
-        Some(((kind, site), part)) if parked_share > 0.5 => {
+    let parked_share = parked_share(waits);
+    let known_share = (waits.known_ns as f64 / waits.total_ns.max(1) as f64).min(1.0);
+    let (lock, percent) = (&row.lock, words::whole_percent);
+    let is_pool = group.of_type == POOL;
+    let (rule, cause, place, share, advice) = match most(&waits.holder_parked) {
+        Some(((kind, site, _), part)) if parked_share > 0.5 => {
             let how = match kind {
                 "sleep" => "slept",
                 "io" => "waited for I/O",
@@ -312,23 +339,37 @@ fn finding(group: &Group, row: &Row, paths: &[Path]) -> Row {
                 _ => "waited for another goroutine",
             };
             let share = parked_share * part;
-            let text = format!("for {} of the wait the goroutine that held it {how} in {site}", percent(share));
-            (text, site.to_owned(), share, format!("move calls that block out of the critical section of {}", row.lock))
+            let holder = if is_pool { "the goroutines that had it" } else { "the goroutine that held it" };
+            let text = format!("for {} of the wait {holder} {how} in {site}", percent(share));
+            let advice = match is_pool {
+                true => larger_pool(lock, site),
+                false => format!("move calls that block out of the critical section of {lock}"),
+            };
+            let rule = if is_pool { Rule::PoolTooSmall } else { Rule::HolderBlocked };
+            (rule, text, site.to_owned(), share, advice)
         }
         _ => {
-            let released = most(&waits.releasers);
-            let released = released.map(|((_, site), share)| format!("; {} of it ended in {site}", percent(share)));
             let share = (known_share - parked_share).max(0.0);
-            let text = format!(
-                "for {} of the wait the goroutine that held it was not parked: it ran, was ready, or was in a system call{}",
-                percent(share),
-                released.unwrap_or_default()
+            let rule = if share > 0.5 { Rule::HolderRan } else { Rule::SeveralCauses };
+            let mut text = format!(
+                "for {} of the wait the goroutine that held it was not parked: it ran, was ready, or was in a system call",
+                percent(share)
             );
+            let released = most(&waits.releasers);
+            if let Some(((_, site, _), share)) = released {
+                text.push_str(&format!("; for {} of the wait it was one that released it in {site}", percent(share)));
+            }
+            // The section to shorten is that of the goroutines that had it for most of the time.
+            let of_most = released.filter(|(_, share)| *share > 0.5).map(|((_, site, symbol), _)| (site, symbol));
+            let place = of_most.map_or(&*paths[group.stack].site.label, |(site, _)| site).to_owned();
+            let within =
+                of_most.and_then(|(_, symbol)| symbol).map_or_else(String::new, |symbol| format!(" in {symbol}"));
             (
+                rule,
                 text,
-                place.clone(),
+                place,
                 share,
-                format!("do less while {} is held, system calls included, or divide it", row.lock),
+                format!("do less while {lock} is held{within}, system calls included, or divide it"),
             )
         }
     };
@@ -337,6 +378,7 @@ fn finding(group: &Group, row: &Row, paths: &[Path]) -> Row {
         attributes: row.attributes.clone(),
         wait_total_s: row.wait_total_s,
         object: Some(row.lock.clone()),
+        rule: Some(rule),
         place: Some(place),
         cause: Some(cause),
         known_share: Some(share),

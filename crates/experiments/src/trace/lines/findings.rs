@@ -37,7 +37,7 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
         let (place, _) = rows.iter().find(|(_, row)| **row == problem.row)?;
         let figure = Estimate::new(problem.share, Some(problem.ends));
         let source = Origin::of("lines", *place, problem.object(), "cpu_share");
-        Some(Finding::new(problem.code.name(), problem.sentence(), Unit::Share, figure, source))
+        Some(Finding::new(problem.rule.code(), problem.sentence(), Unit::Share, figure, source))
     };
     rules::problems(&all).into_iter().filter_map(found).collect()
 }

@@ -838,7 +838,7 @@ impl Watch<'_> {
 
 /// Returns all rows of a record, in their order.
 fn joined(rows: Vec<Row>, stuck: Vec<Row>, diagnosis: Diagnosis) -> Vec<Row> {
-    [rows, stuck, diagnosis.locks, diagnosis.budgets, diagnosis.findings].concat()
+    [rows, stuck, diagnosis.locks, diagnosis.budgets, diagnosis.findings, diagnosis.places].concat()
 }
 
 /// Returns the share of a part in which switches were recorded.

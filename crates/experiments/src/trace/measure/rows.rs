@@ -11,9 +11,9 @@ use crate::trace::record::{Blocker, Cause, CycleVerdict, LabelLock, LongWait, Ro
 use blame::Exhausted;
 use blame::durations::Times;
 use blame::frames::Kind as FrameKind;
-use blame::futexes::purpose::{Purpose, Tally};
 use blame::names::Names;
 use blame::places::{attributes, is_folded, lock_at, lock_name, process_of, site_label, type_name};
+use blame::purpose::{Purpose, Tally};
 use blame::switches::Seen;
 use blame::time::{Ticks, Time};
 use blame::waits::{Split, Wait, Waits, lock_of};

@@ -9,7 +9,7 @@
 //! CPU time in which several of them ran, as it would be with the CPUs for themselves.
 
 use super::record::{Row, RowKind, Sharing, Word};
-use crate::trace::plan::Code;
+use crate::trace::rules::Rule;
 use crate::trace::words::whole_percent;
 use instruments::statistics::Interval;
 use instruments::statistics::proportion::interval;
@@ -32,7 +32,7 @@ const MOST_THREADS: usize = 3;
 /// A problem.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
-    pub code: Code,
+    pub rule: Rule,
     /// The row of the line with most of the time, and the number of lines.
     pub row: Row,
     pub lines: usize,
@@ -51,24 +51,24 @@ pub fn problems(rows: &[Row]) -> Vec<Problem> {
     let code = |row: &Row| match row.sharing {
         _ if row.kind != RowKind::Line => None,
         Sharing::OneThread | Sharing::ReadOnly | Sharing::InTurn => None,
-        Sharing::SharedAndWritten if row.lock_type.is_some() => Some(Code::LockPrice),
-        Sharing::SharedAndWritten => Some(Code::LineShared),
+        Sharing::SharedAndWritten if row.lock_type.is_some() => Some(Rule::LockPrice),
+        Sharing::SharedAndWritten => Some(Rule::LineShared),
         // A lock's words are used together, also where most samples of two threads were at two of them.
-        Sharing::FalseSharing if row.lock_type.is_some() && is_one_variable(row) => Some(Code::LockPrice),
-        Sharing::FalseSharing => Some(Code::LineFalseSharing),
+        Sharing::FalseSharing if row.lock_type.is_some() && is_one_variable(row) => Some(Rule::LockPrice),
+        Sharing::FalseSharing => Some(Rule::LineFalseSharing),
     };
-    let mut groups: Vec<(Code, &Row, Vec<&Row>)> = Vec::new();
+    let mut groups: Vec<(Rule, &Row, Vec<&Row>)> = Vec::new();
     for row in rows {
         let Some(code) = code(row) else { continue };
         let is_same =
-            |first: &Row| code == Code::LockPrice && first.lock_type == row.lock_type && first.caller == row.caller;
+            |first: &Row| code == Rule::LockPrice && first.lock_type == row.lock_type && first.caller == row.caller;
         match groups.iter_mut().find(|group| group.0 == code && is_same(group.1)) {
             Some(group) => group.2.push(row),
             None => groups.push((code, row, vec![row])),
         }
     }
     let user = 1.0 - total.kernel_share.unwrap_or(0.0);
-    let problem = |(code, row, lines): (Code, &Row, Vec<&Row>)| {
+    let problem = |(code, row, lines): (Rule, &Row, Vec<&Row>)| {
         let samples: u64 = lines.iter().map(|line| line.samples).sum::<u64>().min(total.samples);
         let of = |whole: u64, part: f64| {
             let ends = interval(samples.min(whole), whole, 0.95)?.scaled(part);
@@ -77,7 +77,7 @@ pub fn problems(rows: &[Row]) -> Vec<Problem> {
         let (share, ends) = of(total.samples, user)?;
         let kind = |share: &&super::record::LockShare| Some(&share.lock_type) == row.lock_type.as_ref();
         let functions = total.lock_functions.iter().find(kind).map(|share| share.share);
-        let functions = functions.filter(|_| code == Code::LockPrice);
+        let functions = functions.filter(|_| code == Rule::LockPrice);
         let is_dear = share >= LEAST_OF_FUNCTIONS && functions.is_some_and(|functions| functions >= LEAST_IN_FUNCTIONS);
         let is_crowded = total.ready_share >= Some(CROWDED) && total.together >= FEWEST_TOGETHER;
         let together = of(total.together, 1.0).filter(|(_, ends)| is_crowded && ends.low >= LEAST_TOGETHER);
@@ -85,7 +85,7 @@ pub fn problems(rows: &[Row]) -> Vec<Problem> {
         let is_together = together.is_some();
         let (share, ends) = together.unwrap_or((share, ends));
         let row = row.clone();
-        is_problem.then(|| Problem { code, row, lines: lines.len(), share, ends, is_together, functions })
+        is_problem.then(|| Problem { rule: code, row, lines: lines.len(), share, ends, is_together, functions })
     };
     let mut problems: Vec<Problem> = groups.into_iter().filter_map(problem).collect();
     problems.sort_by(|one, other| other.share.total_cmp(&one.share));
@@ -124,7 +124,7 @@ impl Problem {
     pub fn cause(&self) -> String {
         let row = &self.row;
         let threads = terminal::counted(row.threads as usize, "thread");
-        if self.code == Code::LockPrice {
+        if self.rule == Rule::LockPrice {
             let kind = row.lock_type.as_deref().unwrap_or("lock");
             let (all, its) = match self.lines {
                 1 => (format!("the {kind}, and each time write its cache line, which then moves"), "its"),
@@ -139,8 +139,8 @@ impl Problem {
                 self.percent()
             );
         }
-        let used = match self.code {
-            Code::LineFalseSharing => {
+        let used = match self.rule {
+            Rule::LineFalseSharing => {
                 format!("false sharing, since {threads} use different words of it ({})", words(row))
             }
             _ => format!("{threads} use the same word, and write it ({})", words(row)),
@@ -159,37 +159,37 @@ impl Problem {
         let kind = row.lock_type.as_deref();
         // A lock of a library, and not one that the program's own code acquires.
         let of_library = row.called.as_ref().zip(row.caller.as_ref()).filter(|_| self.is_in_library());
-        let help = match (self.code, of_library) {
-            (Code::LineFalseSharing, _) => {
+        let help = match (self.rule, of_library) {
+            (Rule::LineFalseSharing, _) => {
                 "give the words of each thread a cache line to themselves: align and pad them to 64 bytes, or to 128 where \
                  the CPU fetches lines in pairs"
                     .to_owned()
             }
-            (Code::LockPrice, _) if kind == Some("allocator") => {
+            (Rule::LockPrice, _) if kind == Some("allocator") => {
                 "allocate less often, or use an allocator with caches for each thread".to_owned()
             }
-            (Code::LockPrice, Some((called, caller))) => format!(
+            (Rule::LockPrice, Some((called, caller))) => format!(
                 "call {called} less often in {caller}: if it looks an object up each time, fetch that once and keep it, or \
                  keep one for each thread"
             ),
-            (Code::LockPrice, None) if kind == Some("rwlock") => {
+            (Rule::LockPrice, None) if kind == Some("rwlock") => {
                 "if the readers' critical sections are short, a plain mutex costs less than the reader lock, which each \
                  reader writes; a copy of the data for each thread costs nothing"
                     .to_owned()
             }
-            (Code::LockPrice, None) => {
+            (Rule::LockPrice, None) => {
                 "acquire it less often: divide the data among several locks, or collect work for one acquisition".to_owned()
             }
-            (Code::LineShared, _) if has_reader => {
+            (Rule::LineShared, _) if has_reader => {
                 "write it less often, or let the readers keep a copy that they renew from time to time".to_owned()
             }
-            (Code::LineShared, _) if is_atomic => {
+            (Rule::LineShared, _) if is_atomic => {
                 "if it is a counter, shard it: count in a variable of each thread, and add these up where the sum is read; \
                  if it counts references, pass the object by reference instead of copying the pointer, or keep a copy for \
                  each thread"
                     .to_owned()
             }
-            (Code::LineShared, _) => {
+            _ => {
                 "give each thread its own copy of the word, a cache line apart, and join these where they are read".to_owned()
             }
         };
@@ -224,17 +224,17 @@ impl Problem {
             "{} goes to cache lines that threads on different CPUs write: {}{at} ({}){functions}",
             self.percent(),
             self.object(),
-            kind(self.code)
+            kind(self.rule)
         )
     }
 }
 
 /// Returns the words for a kind of problem.
-fn kind(code: Code) -> &'static str {
+fn kind(code: Rule) -> &'static str {
     match code {
-        Code::LineShared => "a shared word",
-        Code::LineFalseSharing => "false sharing",
-        Code::LockPrice => "the price of a lock",
+        Rule::LineShared => "a shared word",
+        Rule::LineFalseSharing => "false sharing",
+        _ => "the price of a lock",
     }
 }
 
@@ -322,18 +322,18 @@ mod tests {
         Row { kind: RowKind::Line, object: object.into(), sharing, samples, threads: 2, words, ..Row::default() }
     }
 
-    fn found(lines: &[Row], functions: f64) -> Vec<(Code, String, usize)> {
+    fn found(lines: &[Row], functions: f64) -> Vec<(Rule, String, usize)> {
         let lock_functions = vec![LockShare { lock_type: "rwlock".into(), share: functions }];
         let total = Row { kind: RowKind::Total, samples: 1_000, lock_functions, ..Row::default() };
         let rows = [&[total], lines].concat();
-        problems(&rows).iter().map(|problem| (problem.code, problem.row.object.clone(), problem.lines)).collect()
+        problems(&rows).iter().map(|problem| (problem.rule, problem.row.object.clone(), problem.lines)).collect()
     }
 
     #[test]
     fn lines_that_move_and_have_a_twentieth_are_problems() {
         use Sharing::{FalseSharing, InTurn, OneThread, ReadOnly, SharedAndWritten};
-        assert_eq!(found(&[line("a", SharedAndWritten, 90)], 0.0), [(Code::LineShared, "a".into(), 1)]);
-        assert_eq!(found(&[line("a", FalseSharing, 90)], 0.0), [(Code::LineFalseSharing, "a".into(), 1)]);
+        assert_eq!(found(&[line("a", SharedAndWritten, 90)], 0.0), [(Rule::LineShared, "a".into(), 1)]);
+        assert_eq!(found(&[line("a", FalseSharing, 90)], 0.0), [(Rule::LineFalseSharing, "a".into(), 1)]);
         // The lower end of the interval of 6 % is 4.6 %.
         assert_eq!(found(&[line("a", SharedAndWritten, 60)], 0.0), []);
         for sharing in [OneThread, ReadOnly, InTurn] {
@@ -348,17 +348,17 @@ mod tests {
             caller: Some("serve (s.c:3)".into()),
             ..line(object, Sharing::SharedAndWritten, samples)
         };
-        assert_eq!(found(&[lock("a", 50), lock("b", 40)], 0.0), [(Code::LockPrice, "a".into(), 2)]);
+        assert_eq!(found(&[lock("a", 50), lock("b", 40)], 0.0), [(Rule::LockPrice, "a".into(), 2)]);
         // Little at the line, and much in the functions that acquire and release such locks.
-        assert_eq!(found(&[lock("a", 20)], 0.3), [(Code::LockPrice, "a".into(), 1)]);
+        assert_eq!(found(&[lock("a", 20)], 0.3), [(Rule::LockPrice, "a".into(), 1)]);
         assert_eq!(found(&[lock("a", 20)], 0.1), []);
         assert_eq!(found(&[lock("a", 5)], 0.3), [], "hardly shared");
         // Different words of one lock are one variable; those of a lock and of data are false sharing.
         let apart = Row { sharing: Sharing::FalseSharing, ..lock("a", 200) };
-        assert_eq!(found(std::slice::from_ref(&apart), 0.0)[0].0, Code::LockPrice);
+        assert_eq!(found(std::slice::from_ref(&apart), 0.0)[0].0, Rule::LockPrice);
         let mut with_data = apart;
         with_data.words[1].variable = Some("data".into());
-        assert_eq!(found(&[with_data], 0.0)[0].0, Code::LineFalseSharing);
+        assert_eq!(found(&[with_data], 0.0)[0].0, Rule::LineFalseSharing);
     }
 
     #[test]

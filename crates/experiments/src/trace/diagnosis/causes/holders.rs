@@ -7,6 +7,7 @@ use super::priorities::inverted;
 use super::shares::Shares;
 use crate::trace::python_locks::PYTHON;
 use crate::trace::record::{Row, RowKind};
+use crate::trace::rules::Rule;
 use blame::frames::{Kind as FrameKind, is_lock_wrapper};
 use blame::places::{lock_name, site_label};
 use blame::sampling::budget::{Part, call_name};
@@ -88,6 +89,7 @@ impl Evidence<'_> {
                 )
             });
             return Some(Cause {
+                rule: if short.is_some() { Rule::ShortSections } else { Rule::SeveralCauses },
                 object: lock.clone(),
                 place: place(held_at),
                 text: format!("no single cause; parts of the wait: {known}{holds}"),
@@ -103,6 +105,7 @@ impl Evidence<'_> {
         let times = overlaps.and_then(|row| holds_in_a_wait(row, object.waited.most_waiters));
         if let Some(times) = times.filter(|times| *times >= STARVED) {
             return Some(Cause {
+                rule: Rule::Starvation,
                 object: lock.clone(),
                 place: place(held_at),
                 text: format!(
@@ -137,6 +140,7 @@ impl Evidence<'_> {
                 ("ran", shares.running, format!("do less while {lock} is held, or use a lock that sleeps"))
             };
             return Some(Cause {
+                rule: Rule::SpinningWaiters,
                 object: lock.clone(),
                 place: place(held_at),
                 text: format!("the holder {what} while the others spun for {} of the wait{free}", percent(part)),
@@ -147,6 +151,7 @@ impl Evidence<'_> {
         }
         if most == shares.preempted && most > 0.5 {
             return Some(Cause {
+                rule: Rule::HolderPreempted,
                 object: lock.clone(),
                 place: place(held_at),
                 text: format!("the holder was preempted for {} of the wait", percent(shares.preempted)),
@@ -157,6 +162,7 @@ impl Evidence<'_> {
         }
         if most == shares.released && most > 0.5 {
             return Some(Cause {
+                rule: Rule::LateWaiter,
                 object: lock.clone(),
                 place: place(held_at),
                 text: format!(
@@ -170,18 +176,24 @@ impl Evidence<'_> {
         }
         // Critical sections of other places may be shorter by far.
         let holding = row.and_then(|row| rows.site(row, held_at.as_deref()?));
-        let hold = holding.or(row).and_then(|row| row.hold_p50_ns);
+        let hold_ns = holding.or(row).and_then(|row| row.hold_p50_ns);
         let held_in = holding.and_then(|row| row.symbol.as_deref());
         let held_in = held_in.or_else(|| held_at.as_deref().map(function_in));
-        let remedy = shorter_sections(lock, row, hold, held_in);
-        let is_rare = row.is_some_and(has_long_holds) && hold.is_some_and(|hold| hold <= LONG_HOLD_NS);
+        let remedy = shorter_sections(lock, row, hold_ns, held_in);
+        let is_rare = row.is_some_and(has_long_holds) && hold_ns.is_some_and(|hold| hold <= LONG_HOLD_NS);
         let longest = row.and_then(|row| row.hold_max_ns).filter(|_| is_rare);
         let longest = longest.map_or_else(String::new, |ns| format!(", longest {}", terminal::nanoseconds(ns)));
-        let hold = hold.map(|ns| format!("; median hold {}{longest}", terminal::nanoseconds(ns)));
+        let hold = hold_ns.map(|ns| format!("; median hold {}{longest}", terminal::nanoseconds(ns)));
         let starved = row.filter(|row| shares.running > 0.5 && row.kind == RowKind::Lock).and_then(|row| {
             let times = holds_in_a_wait(row, object.waited.most_waiters)?;
             Some((format!("; half of the wait is in waits of {times} holds or more"), fair(lock, &row.lock_type)))
         });
+        let is_short = hold_ns.is_some_and(|ns| ns <= LONG_HOLD_NS) && !is_rare;
+        let rule = match starved {
+            Some(_) => Rule::Starvation,
+            None if is_short => Rule::ShortSections,
+            None => Rule::HolderRan,
+        };
         let (barged, remedy) = starved.map_or((String::new(), remedy), |(barged, fair)| (barged, fair));
         let ran = percent(shares.running);
         let (activity, share) = if most <= 0.5 {
@@ -191,6 +203,7 @@ impl Evidence<'_> {
             (format!("ran for {ran}"), shares.running)
         };
         Some(Cause {
+            rule,
             object: lock.clone(),
             place: place(held_at),
             text: format!(
@@ -250,6 +263,7 @@ impl Evidence<'_> {
         if by_itself_s > 0.5 * sampled_s {
             let by_itself = share * by_itself_s / sampled_s;
             return Cause {
+                rule: Rule::HolderWaitsItself,
                 object: object.name.clone(),
                 place: object.place(),
                 text: format!(
@@ -277,6 +291,7 @@ impl Evidence<'_> {
                 )
             });
             return Cause {
+                rule: Rule::HolderBlocked,
                 object: name.clone(),
                 place: row.and_then(held_at).unwrap_or_else(|| object.place()),
                 text: format!("the holder was blocked itself for {} of the wait{waited}", terminal::percent(share)),
@@ -316,6 +331,7 @@ impl Evidence<'_> {
             format!("call {function} outside of the critical section of {section}")
         };
         Cause {
+            rule: if is_pool { Rule::PoolTooSmall } else { Rule::HolderBlocked },
             object: name.clone(),
             place: if place.is_empty() || is_pool { waits_at } else { place.clone() },
             text: format!("{holder} {what}{inside} for {} of the wait", terminal::percent(share)),

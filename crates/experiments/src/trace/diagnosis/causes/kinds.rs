@@ -5,6 +5,7 @@ use super::super::objects::{INTERPRETER, MAP, Object, function_in};
 use super::super::{Cause, Evidence, LEAST_READY, Measure, Rows};
 use super::Limits;
 use crate::trace::aggregate::Window;
+use crate::trace::rules::Rule;
 use blame::frames::Kind as FrameKind;
 use blame::places::{lock_name, site_label};
 use blame::sampling::waited::Holder;
@@ -40,6 +41,7 @@ impl Evidence<'_> {
         let mutex = lock_name(region, self.names, slot);
         let percent = |share: f64| terminal::percent(share);
         Some(Cause {
+            rule: Rule::ThunderingHerd,
             object: format!("{mutex} / {condition}"),
             place: broadcast,
             text: format!(
@@ -62,6 +64,7 @@ impl Evidence<'_> {
         if self.is_heap_of_musl(object) {
             let most = object.waited.most_waiters;
             return Cause {
+                rule: Rule::AllocatorLock,
                 object: object.name.clone(),
                 place: object.place(),
                 text: format!("up to {most} threads waited at the same time for the one lock of musl's heap"),
@@ -74,6 +77,7 @@ impl Evidence<'_> {
         let arenas = terminal::counted(object.members.len(), "arena");
         let most = object.waited.most_waiters;
         Cause {
+            rule: Rule::AllocatorLock,
             object: object.name.clone(),
             place: object.place(),
             text: format!("up to {most} threads waited for {arenas} of malloc at the same time"),
@@ -88,6 +92,7 @@ impl Evidence<'_> {
         let peers = self.peers(object, rows, false, limits).filter(|cause| cause.remedy.is_some());
         let activity = peers.map_or_else(String::new, |cause| format!("; {}", cause.text));
         Cause {
+            rule: Rule::StreamLock,
             object: object.name.clone(),
             place: object.place(),
             text: format!("up to {most} threads waited for the lock of one stream at the same time{activity}"),
@@ -109,6 +114,7 @@ impl Evidence<'_> {
             _ => ", for example by keeping its last result",
         };
         Cause {
+            rule: Rule::LibraryLock,
             object: object.name.clone(),
             place: object.place(),
             text: format!("up to {most} waited at the same time in {call}, which one thread at a time executes"),
@@ -123,6 +129,7 @@ impl Evidence<'_> {
         let peers = self.peers(object, rows, false, limits).filter(|cause| cause.share > 0.5);
         let activity = peers.map_or_else(String::new, |cause| format!(": {}", cause.text));
         Cause {
+            rule: Rule::Initialisation,
             object: object.name.clone(),
             place: object.place(),
             text: format!("up to {most} waited until another one had initialised it{activity}"),
@@ -149,6 +156,7 @@ impl Evidence<'_> {
              less time"
         };
         Cause {
+            rule: Rule::SpinningWaiters,
             object: object.name.clone(),
             place: object.place(),
             text: format!("threads spun in it for {} of their time on a CPU{short}", terminal::percent(share)),
@@ -170,6 +178,7 @@ impl Evidence<'_> {
         let waits =
             format!("wait for {lock} in {waits_in} with a call that blocks (pthread_mutex_lock), not by trying again");
         let cause = |text: String, share: f64| Cause {
+            rule: Rule::RetriedLock,
             object: lock.clone(),
             place: place.clone(),
             text,
@@ -235,6 +244,7 @@ pub(in crate::trace::diagnosis) fn vain_share(region: &Region, window: Window<'_
 pub(super) fn of_map(object: &Object) -> Cause {
     let most = object.waited.most_waiters;
     Cause {
+        rule: Rule::AddressSpace,
         object: MAP.into(),
         place: object.place(),
         text: format!(
@@ -259,18 +269,21 @@ fn blocks_with_lock(waited_s: f64, most_waiters: usize, runnable_s: f64, elapsed
 
 pub(super) fn of_interpreter(object: &Object, limits: &Limits, elapsed_s: f64) -> Cause {
     let (waited, runnable_s) = (&object.waited, limits.on_cpu_s + limits.ready_s);
-    let (text, remedy) = if blocks_with_lock(waited.seconds, waited.most_waiters, runnable_s, elapsed_s) {
+    let (rule, text, remedy) = if blocks_with_lock(waited.seconds, waited.most_waiters, runnable_s, elapsed_s) {
         (
+            Rule::InterpreterBlocked,
             "the threads hardly ran: the one that has the interpreter's lock is blocked in a call that does not release it",
             "release the interpreter's lock around that call (Py_BEGIN_ALLOW_THREADS; ctypes.CDLL, not PyDLL)",
         )
     } else {
         (
+            Rule::InterpreterLock,
             "one thread at a time runs Python code; the others wait for the interpreter's lock",
             "use processes instead of threads, or a free-threaded build of CPython",
         )
     };
     Cause {
+        rule,
         object: INTERPRETER.into(),
         place: object.place(),
         text: text.into(),

@@ -15,6 +15,7 @@ use super::java;
 use super::objects::{MAP, Object};
 use super::{Cause, Evidence, Measure, Rows, Worker, stack};
 use crate::trace::record::{Row, RowKind, SeenBy};
+use crate::trace::rules::Rule;
 use blame::frames::Kind as FrameKind;
 use blame::sampling::waited::{Holder, Wait};
 use kinds::{of_interpreter, of_map};
@@ -51,6 +52,7 @@ impl Evidence<'_> {
             }
         };
         let unexplained = || Cause {
+            rule: Rule::UnknownHolder,
             object: object.name.clone(),
             place: object.place(),
             text: "unknown holder: no sample shows which thread held it".into(),
@@ -92,6 +94,7 @@ impl Evidence<'_> {
         Row {
             lock_type: object.kind.to_owned(),
             wait_total_s,
+            rule: Some(cause.rule),
             object: Some(cause.object),
             place: Some(cause.place),
             cause: Some(cause.text),

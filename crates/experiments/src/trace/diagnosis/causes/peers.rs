@@ -5,6 +5,7 @@ use super::super::{Cause, Evidence, Measure, Rows};
 use super::Limits;
 use crate::trace::python_locks::PYTHON;
 use crate::trace::record::Row;
+use crate::trace::rules::Rule;
 use blame::frames::{Frame, Kind as FrameKind, function_of, is_lock_wrapper};
 use blame::sampling::waited::{Path, Peers, Wait};
 use std::collections::BTreeMap;
@@ -143,6 +144,7 @@ impl Evidence<'_> {
             ),
         };
         Some(Cause {
+            rule: if is_pool { Rule::PoolTooSmall } else { Rule::HolderBlocked },
             object: lock.clone(),
             place: if is_pool || place.is_empty() { object.place() } else { place },
             text: format!("{held} {what} in {called} for {} of the wait", terminal::percent(share)),
@@ -193,12 +195,14 @@ fn of_runnable_peers(
     let shares = [peers.running_s / whole_s, peers.ready_s / whole_s];
     let [running, ready] = shares.map(terminal::percent);
     let is_inverted = peers.outranked_s > 0.5 * whole_s;
-    let remedy = if shares[0] > 0.5 {
-        Some(format!("do less while {lock} is held, or use several locks"))
+    let (rule, remedy) = if shares[0] > 0.5 {
+        (Rule::HolderRan, Some(format!("do less while {lock} is held, or use several locks")))
     } else if is_inverted {
-        Some(format!("hold {lock} at the priority of the threads that wait for it"))
+        (Rule::PriorityInversion, Some(format!("hold {lock} at the priority of the threads that wait for it")))
+    } else if shares[1] > 0.5 {
+        (Rule::HolderPreempted, Some(limits.fewer_threads()))
     } else {
-        (shares[1] > 0.5).then(|| limits.fewer_threads())
+        (Rule::SeveralCauses, None)
     };
     let condition = if is_recorded { String::new() } else { format!("if one of them holds {lock}: ") };
     let remedy = remedy.map(|remedy| format!("{condition}{remedy}"));
@@ -211,6 +215,7 @@ fn of_runnable_peers(
     };
     let inverted = if is_inverted { ", with a lower priority than the waiters (priority inversion)" } else { "" };
     Cause {
+        rule,
         object: lock.clone(),
         place: object.place(),
         text: format!(

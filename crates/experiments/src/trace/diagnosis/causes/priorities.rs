@@ -3,6 +3,7 @@
 use super::super::objects::{Object, function_in};
 use super::super::{Cause, Measure};
 use super::shares::Shares;
+use crate::trace::rules::Rule;
 use blame::sampling::priority::Priority;
 
 impl Shares {
@@ -31,6 +32,7 @@ pub(super) fn inverted(object: &Object, shares: &Shares, place: String) -> Cause
     let is_for_real_time = matches!(shares.priorities, Some([_, Priority::RealTime(_)]));
     let inherits = if is_for_real_time { ", or create it with PTHREAD_PRIO_INHERIT" } else { "" };
     Cause {
+        rule: Rule::PriorityInversion,
         object: lock.clone(),
         text: format!(
             "priority inversion: {} ({holder}) was ready without a CPU for {} of the wait of threads with a higher priority \

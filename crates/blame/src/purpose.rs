@@ -6,6 +6,8 @@
 //! without any.
 //!
 //! Locks whose threads each sleep at a separate word, and those that no thread released in the time, are not decided.
+//!
+//! The same holds for goroutines and the channels at which they wait: a channel can be a queue, a pool, or a lock.
 
 use std::collections::{HashMap, HashSet};
 
@@ -24,11 +26,12 @@ pub enum Purpose {
     Poll,
 }
 
-/// The words of a process that are one object: the C library's condition variable has two in a row. The process is 0 for
-/// words that processes may share.
+/// An object that threads wait for. The words of a process that are one object have one block: the C library's condition
+/// variable has two in a row. So has one side of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Block {
-    process: u32,
+    /// The process, 0 for words that processes may share; or the place in the language's runtime that waits.
+    within: u64,
     address: u64,
 }
 
@@ -41,7 +44,13 @@ pub fn block_address(address: u64) -> u64 {
 impl Block {
     /// Returns the block of a word; a private word is of one process alone.
     pub fn of(process: u32, address: u64, is_private: bool) -> Self {
-        Self { process: if is_private { process } else { 0 }, address: block_address(address) }
+        Self { within: if is_private { u64::from(process) } else { 0 }, address: block_address(address) }
+    }
+
+    /// Returns one side of a channel: those that receive from it and those that send to it wait at separate places of the
+    /// runtime.
+    pub fn side(channel: u64, place: u64) -> Self {
+        Self { within: place, address: channel }
     }
 }
 
@@ -140,10 +149,11 @@ impl Uses {
         }
     }
 
-    /// Notes a call at this time that wakes threads which wait for an object, whether there are any or not.
-    pub fn passes(&mut self, thread: u32, block: Block, at: u64) {
+    /// Notes a call at this time that wakes threads which wait for an object, whether there are any or not. Returns the time at
+    /// which the thread got the object, if it was woken for it and has not passed it on before.
+    pub fn passes(&mut self, thread: u32, block: Block, at: u64) -> Option<u64> {
         let since = self.got.remove(&(thread, block));
-        let Some(one) = self.at(block) else { return };
+        let one = self.at(block)?;
         if one.last.is_some_and(|(by, _)| by != thread) {
             one.last_of_another = one.last;
         }
@@ -152,6 +162,7 @@ impl Uses {
             one.tally.passed += 1;
             one.tally.shared += u64::from(one.last_of_another.is_some_and(|(_, woke)| woke > since));
         }
+        since
     }
 
     /// Notes how many threads such a call woke.
@@ -170,8 +181,13 @@ impl Uses {
 
     /// Returns what a word is for; `None` where its use does not say, as with a single waiter.
     pub fn purpose(&self, process: u32, address: u64) -> Option<Purpose> {
-        let of = |is_private| self.uses.get(&Block::of(process, address, is_private))?.tally.purpose();
+        let of = |is_private| self.of(Block::of(process, address, is_private));
         of(true).or_else(|| of(false))
+    }
+
+    /// Returns what an object is for; `None` where its use does not say.
+    pub fn of(&self, block: Block) -> Option<Purpose> {
+        self.uses.get(&block)?.tally.purpose()
     }
 }
 

@@ -1,0 +1,178 @@
+//! The places of the program where its threads spent their time, but for waits for locks: asleep, in I/O, waiting for other
+//! threads, and on a CPU. What limits a program that hardly waits for locks is among them.
+
+use super::objects::Object;
+use super::python::is_python;
+use super::{Evidence, stack};
+use crate::trace::record::{Row, RowKind, SeenBy};
+use crate::trace::words::{whole_percent, without_arguments};
+use blame::frames::{Frame, Frames, function_of};
+use blame::sampling::budget::{Budget, Part};
+use blame::sampling::waited::{Path, Wait};
+use std::collections::BTreeMap;
+
+/// Places with a smaller part of the threads' time explain little.
+const LEAST_SHARE: f64 = 0.05;
+const MOST_PLACES: usize = 8;
+
+/// The name, in records, of being on a CPU.
+const ON_CPU: &str = "on_cpu";
+
+/// The time at a place, and the call path that has most of it.
+#[derive(Default)]
+struct Place {
+    seconds: f64,
+    most_s: f64,
+    frames: Frames,
+    process: u32,
+}
+
+/// Sleeps in functions of libraries that the program called.
+pub(super) struct LibrarySleeps {
+    pub(super) seconds: f64,
+    /// The place with most of them.
+    place: String,
+}
+
+impl LibrarySleeps {
+    pub(super) fn reason(&self, whole: &Budget) -> String {
+        format!(
+            "Undecided: for {} of thread time threads slept in a library, mostly in {}. A library that sleeps may try again \
+             and again to get what another thread or process has, as SQLite does for the lock of a database: samples do \
+             not show that.",
+            whole_percent(self.seconds / whole.lived_s.max(1e-9)),
+            self.place
+        )
+    }
+}
+
+impl Evidence<'_> {
+    /// Returns the sleeps of libraries on behalf of the program: it called a function for something else than to sleep, and
+    /// that function sleeps between two tries. Threads that libraries began sleep for themselves.
+    pub(super) fn sleeps_of_libraries(&mut self, objects: &[Object]) -> Option<LibrarySleeps> {
+        let is_sleep = |object: &&Object| matches!(object.wait, Wait::Call { part: Part::Sleep, .. });
+        let paths = objects.iter().filter(is_sleep).flat_map(|object| &object.waited.paths);
+        let (mut by_place, mut sum_s): (BTreeMap<String, f64>, f64) = (BTreeMap::new(), 0.0);
+        for (path, seconds) in paths {
+            let frames = self.frames(*path);
+            if sleeps_for_caller(&frames) {
+                *by_place.entry(label(&frames)).or_default() += seconds;
+                sum_s += seconds;
+            }
+        }
+        let most = by_place.into_iter().max_by(|one, other| one.1.total_cmp(&other.1))?;
+        Some(LibrarySleeps { seconds: sum_s, place: most.0 })
+    }
+
+    /// Returns the places with a part of the threads' time that is worth a line, the largest part first.
+    pub(super) fn places(&mut self, whole: &Budget, objects: &[Object]) -> Vec<Row> {
+        let profile = self.profile;
+        let blocked = objects.iter().filter_map(|object| Some((name_of(object)?, &object.waited.paths)));
+        let blocked =
+            blocked.flat_map(|(name, paths)| paths.iter().map(move |(path, seconds)| (name, *path, *seconds)));
+        let running = profile.running_shares().map(|(path, share)| (ON_CPU, path, share * whole.on_cpu_s));
+        let times: Vec<(&str, Path, f64)> = blocked.chain(running).collect();
+        let mut places: BTreeMap<(&str, String), Place> = BTreeMap::new();
+        for (name, path, seconds) in times {
+            let frames = self.frames(path);
+            let place = places.entry((name, label(&frames))).or_default();
+            place.seconds += seconds;
+            if seconds > place.most_s {
+                (place.most_s, place.frames, place.process) = (seconds, frames, profile.path(path).0);
+            }
+        }
+        let lived_s = whole.lived_s.max(1e-9);
+        let is_much =
+            |((_, label), place): &((&str, String), Place)| !label.is_empty() && place.seconds >= LEAST_SHARE * lived_s;
+        let mut places: Vec<((&str, String), Place)> = places.into_iter().filter(is_much).collect();
+        places.sort_by(|(_, one), (_, other)| other.seconds.total_cmp(&one.seconds));
+        let row = |((name, label), Place { seconds, frames, process, .. }): ((&str, String), Place)| {
+            let site = frames.own().next().map(|frame| &frame.site);
+            Row {
+                lock_type: name.to_owned(),
+                symbol: site.and_then(|site| site.symbol.clone()),
+                source: site.and_then(|site| site.source.clone()),
+                wait_total_s: seconds,
+                wait_share: Some((seconds / lived_s).min(1.0)),
+                seen_by: SeenBy::Sampling,
+                stack: stack(&frames),
+                ..Row::new(RowKind::Place, process, label)
+            }
+        };
+        places.into_iter().take(MOST_PLACES).map(row).collect()
+    }
+}
+
+/// Returns whether a function of a library sleeps that the program called.
+fn sleeps_for_caller(frames: &Frames) -> bool {
+    let mut outside = frames.own();
+    outside.next().is_some_and(|inner| inner.is_of_library) && outside.any(|frame| !frame.is_of_library)
+}
+
+/// Returns the innermost function of the program's own with its caller, or with the function of a library that it called.
+fn label(frames: &Frames) -> String {
+    // An address in no file is none of a call: Go's goroutines have stacks that the threads' samples do not follow.
+    let is_known = |frame: &&Frame| function_of(&frame.site).is_some() || frame.site.label.contains("+0x");
+    let Some(inner) = frames.own().next().filter(is_known) else { return String::new() };
+    let name = |frame: &Frame| {
+        let site = &frame.site;
+        // An offset in a file without names tells the reader nothing.
+        let name = function_of(site).or_else(|| Some(site.label.split_once("+0x")?.0)).unwrap_or(&site.label);
+        without_arguments(name)
+    };
+    let is_another = |frame: &&Frame| function_of(&frame.site) != function_of(&inner.site);
+    let mut callers = frames.own().skip(1).filter(is_another);
+    if !inner.is_of_library {
+        let called_by = callers.next().map_or_else(String::new, |caller| format!(", called by {}", name(caller)));
+        return without_arguments(&inner.site.label) + &called_by;
+    }
+    let own = || frames.own().filter(|frame| !frame.is_of_library);
+    // Between a function of Python and the library that it calls is a module of the interpreter.
+    match own().find(|frame| is_python(frame)).or_else(|| own().next()) {
+        Some(own) => format!("{}, in {}", without_arguments(&own.site.label), name(inner)),
+        None => without_arguments(&inner.site.label),
+    }
+}
+
+/// Returns the name of what the threads do that wait for an object; `None` for a lock, which has rows already.
+fn name_of(object: &Object) -> Option<&'static str> {
+    match (object.part, object.wait) {
+        (Part::Lock, _) => None,
+        // A lock that sleeps between two tries, as it seems.
+        (_, Wait::Call { part: Part::Sleep, .. }) => Some("sleep"),
+        (Part::Sleep, _) => Some("sleep"),
+        (Part::Io, _) => Some("io"),
+        (Part::Work, _) => Some("work"),
+        (Part::Unknown, _) => Some("unknown"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use blame::names::Site;
+
+    fn path(frames: &[(&str, bool)]) -> Frames {
+        let frame = |(function, is_of_library): &(&str, bool)| {
+            let site = Site { symbol: Some((*function).into()), source: None, label: (*function).into() };
+            Frame { site, is_runtime: false, is_in_c_library: false, is_of_library: *is_of_library, begin: 0 }
+        };
+        Frames { frames: frames.iter().map(frame).collect(), ..Frames::default() }
+    }
+
+    #[test]
+    fn library_sleeps_for_the_program_only_where_that_called_it() {
+        assert!(sleeps_for_caller(&path(&[("lib:busy", true), ("lib:step", true), ("save", false)])));
+        assert!(!sleeps_for_caller(&path(&[("pause", false), ("lib:run", true), ("main", false)])), "it sleeps itself");
+        assert!(!sleeps_for_caller(&path(&[("lib:timer", true)])), "a thread of the library");
+        assert!(!sleeps_for_caller(&path(&[])));
+    }
+
+    #[test]
+    fn place_is_the_innermost_function_and_the_programs_own_caller() {
+        let of = |frames: &[(&str, bool)]| label(&path(frames));
+        assert_eq!(of(&[("lib:busy", true), ("lib:step", true), ("save", false)]), "save, in lib:busy");
+        assert_eq!(of(&[("report", false), ("report", false), ("run", false)]), "report, called by run");
+        assert_eq!(of(&[]), "");
+    }
+}
