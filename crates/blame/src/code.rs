@@ -337,7 +337,8 @@ mod tests {
 
     #[test]
     fn operand_is_computed_from_the_registers_after_the_access() {
-        let cases: [(&[u8], (u64, u8, Use)); 8] = [
+        type Case = (&'static [u8], (u64, u8, Use));
+        let cases: [Case; 8] = [
             // lock addq $1,(%rax); mov %rcx,0x10(%rax,%rcx,8); xchg %ecx,(%rax)
             (&[0xf0, 0x48, 0x83, 0x00, 0x01], (0x7000, 8, Use::Atomic)),
             (&[0x48, 0x89, 0x4c, 0xc8, 0x10], (0x7020, 8, Use::Store)),

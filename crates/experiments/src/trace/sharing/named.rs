@@ -102,8 +102,8 @@ impl Namer<'_> {
             lines::Sharing::ReadOnly => Sharing::ReadOnly,
             // Those of all windows together, none of which had threads at the same time.
             _ if line.contended == 0 => Sharing::InTurn,
-            lines::Sharing::Written => Sharing::SharedAndWritten,
-            lines::Sharing::False => Sharing::FalseSharing,
+            lines::Sharing::Written => Sharing::Written,
+            lines::Sharing::False => Sharing::False,
         };
         let word = |word: lines::Word| Word {
             offset: word.offset.into(),

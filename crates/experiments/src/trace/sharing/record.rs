@@ -28,15 +28,17 @@ pub enum Sharing {
     /// Threads use it and write, one after the other: the samples of them are not of the same time.
     InTurn,
     /// Threads on several CPUs use one word, and write it.
-    SharedAndWritten,
+    #[serde(rename = "shared_and_written")]
+    Written,
     /// Threads on several CPUs use different words, and write.
-    FalseSharing,
+    #[serde(rename = "false_sharing")]
+    False,
 }
 
 impl Sharing {
     /// Returns whether the line moves between CPUs.
     pub fn is_contended(self) -> bool {
-        matches!(self, Self::SharedAndWritten | Self::FalseSharing)
+        matches!(self, Self::Written | Self::False)
     }
 
     /// Returns the words for it.
@@ -45,8 +47,8 @@ impl Sharing {
             Self::OneThread => "one thread",
             Self::ReadOnly => "read only",
             Self::InTurn => "in turn",
-            Self::SharedAndWritten => "shared and written",
-            Self::FalseSharing => "false sharing",
+            Self::Written => "shared and written",
+            Self::False => "false sharing",
         }
     }
 }

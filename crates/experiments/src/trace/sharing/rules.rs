@@ -51,11 +51,11 @@ pub fn problems(rows: &[Row]) -> Vec<Problem> {
     let code = |row: &Row| match row.sharing {
         _ if row.kind != RowKind::Line => None,
         Sharing::OneThread | Sharing::ReadOnly | Sharing::InTurn => None,
-        Sharing::SharedAndWritten if row.lock_type.is_some() => Some(Rule::LockPrice),
-        Sharing::SharedAndWritten => Some(Rule::LineShared),
+        Sharing::Written if row.lock_type.is_some() => Some(Rule::LockPrice),
+        Sharing::Written => Some(Rule::LineShared),
         // A lock's words are used together, also where most samples of two threads were at two of them.
-        Sharing::FalseSharing if row.lock_type.is_some() && is_one_variable(row) => Some(Rule::LockPrice),
-        Sharing::FalseSharing => Some(Rule::LineFalseSharing),
+        Sharing::False if row.lock_type.is_some() && is_one_variable(row) => Some(Rule::LockPrice),
+        Sharing::False => Some(Rule::LineFalseSharing),
     };
     let mut groups: Vec<(Rule, &Row, Vec<&Row>)> = Vec::new();
     for row in rows {
@@ -85,7 +85,7 @@ pub fn problems(rows: &[Row]) -> Vec<Problem> {
         let is_together = together.is_some();
         let (share, ends) = together.unwrap_or((share, ends));
         let row = row.clone();
-        is_problem.then(|| Problem { rule: code, row, lines: lines.len(), share, ends, is_together, functions })
+        is_problem.then_some(Problem { rule: code, row, lines: lines.len(), share, ends, is_together, functions })
     };
     let mut problems: Vec<Problem> = groups.into_iter().filter_map(problem).collect();
     problems.sort_by(|one, other| other.share.total_cmp(&one.share));
@@ -331,11 +331,11 @@ mod tests {
 
     #[test]
     fn lines_that_move_and_have_a_twentieth_are_problems() {
-        use Sharing::{FalseSharing, InTurn, OneThread, ReadOnly, SharedAndWritten};
-        assert_eq!(found(&[line("a", SharedAndWritten, 90)], 0.0), [(Rule::LineShared, "a".into(), 1)]);
-        assert_eq!(found(&[line("a", FalseSharing, 90)], 0.0), [(Rule::LineFalseSharing, "a".into(), 1)]);
+        use Sharing::{InTurn, OneThread, ReadOnly, Written};
+        assert_eq!(found(&[line("a", Written, 90)], 0.0), [(Rule::LineShared, "a".into(), 1)]);
+        assert_eq!(found(&[line("a", Sharing::False, 90)], 0.0), [(Rule::LineFalseSharing, "a".into(), 1)]);
         // The lower end of the interval of 6 % is 4.6 %.
-        assert_eq!(found(&[line("a", SharedAndWritten, 60)], 0.0), []);
+        assert_eq!(found(&[line("a", Written, 60)], 0.0), []);
         for sharing in [OneThread, ReadOnly, InTurn] {
             assert_eq!(found(&[line("a", sharing, 900)], 0.0), [], "{sharing:?}");
         }
@@ -346,7 +346,7 @@ mod tests {
         let lock = |object: &str, samples| Row {
             lock_type: Some("rwlock".into()),
             caller: Some("serve (s.c:3)".into()),
-            ..line(object, Sharing::SharedAndWritten, samples)
+            ..line(object, Sharing::Written, samples)
         };
         assert_eq!(found(&[lock("a", 50), lock("b", 40)], 0.0), [(Rule::LockPrice, "a".into(), 2)]);
         // Little at the line, and much in the functions that acquire and release such locks.
@@ -354,7 +354,7 @@ mod tests {
         assert_eq!(found(&[lock("a", 20)], 0.1), []);
         assert_eq!(found(&[lock("a", 5)], 0.3), [], "hardly shared");
         // Different words of one lock are one variable; those of a lock and of data are false sharing.
-        let apart = Row { sharing: Sharing::FalseSharing, ..lock("a", 200) };
+        let apart = Row { sharing: Sharing::False, ..lock("a", 200) };
         assert_eq!(found(std::slice::from_ref(&apart), 0.0)[0].0, Rule::LockPrice);
         let mut with_data = apart;
         with_data.words[1].variable = Some("data".into());
@@ -367,10 +367,10 @@ mod tests {
             let rows = [Row { kind: RowKind::Total, samples: 1_000, ..Row::default() }, row];
             problems(&rows).remove(0)
         };
-        let counter = problem(line("hits", Sharing::SharedAndWritten, 400));
+        let counter = problem(line("hits", Sharing::Written, 400));
         assert!(counter.remedy().contains("count in a variable of each thread"), "{}", counter.remedy());
         assert!(counter.remedy().ends_with("(saves at most 40 % of the CPU time)"), "{}", counter.remedy());
-        let mut read = line("level", Sharing::SharedAndWritten, 400);
+        let mut read = line("level", Sharing::Written, 400);
         (read.words[1].writers, read.words[1].readers) = (vec![], vec![12]);
         assert!(problem(read).remedy().contains("let the readers keep a copy"));
         let library = Row {
@@ -381,7 +381,7 @@ mod tests {
                 site: "pthread_rwlock_rdlock in digest, called by serve (s.c:3)".into(),
                 ..Default::default()
             }],
-            ..line("rwlock of libx.so", Sharing::SharedAndWritten, 400)
+            ..line("rwlock of libx.so", Sharing::Written, 400)
         };
         assert!(problem(library).remedy().starts_with("call digest less often in serve (s.c:3)"));
     }
@@ -397,7 +397,7 @@ mod tests {
                 ready_share: Some(ready_share),
                 ..Row::default()
             };
-            problems(&[total, line("a", Sharing::FalseSharing, samples)])
+            problems(&[total, line("a", Sharing::False, samples)])
         };
         let [problem] = &rows(0.5, 100, 30)[..] else { panic!("one problem") };
         assert!(
