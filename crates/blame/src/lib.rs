@@ -6,12 +6,14 @@
 //! its loops have nothing generic that would be compiled elsewhere.
 
 mod allowance;
+mod code;
 pub mod durations;
 mod exported;
 pub mod frames;
 pub mod futexes;
 pub mod golang;
 pub mod jvm;
+pub mod lines;
 mod lost;
 pub mod memory;
 pub mod names;

@@ -294,7 +294,7 @@ impl Stacks {
     }
 
     /// Returns the function, or the part of one, that contains an address, as far as the tables say it.
-    fn function_at(&self, address: u64) -> Option<Range<u64>> {
+    pub(crate) fn function_at(&self, address: u64) -> Option<Range<u64>> {
         // A file that is mapped twice has others within its range.
         let around = self.known.values().filter(|known| known.range.contains(&address));
         let known = around.max_by_key(|known| known.range.start)?;

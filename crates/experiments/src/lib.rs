@@ -52,6 +52,7 @@ pub static ALL: &[Entry] = &[
         Entry::of::<swap::Swap>(),
     ]),
     Entry::of::<trace::Preempted>(),
+    Entry::of::<trace::Lines>(),
     Entry::of::<ab::Ab>(),
     #[cfg(feature = "template")]
     Entry::of::<template::Template>(),

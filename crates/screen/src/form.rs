@@ -32,6 +32,7 @@ static FORMS: &[(&str, &[&str], &[&str])] = &[
     ("lockstep", &["record"], &[]),
     ("trace", &["pid", "program"], &["full", "all"]),
     ("preempted", &["pid", "program"], &["remedies"]),
+    ("lines", &["pid", "program"], &[]),
     ("ab", &["commands"], &["runs", "least", "control"]),
 ];
 

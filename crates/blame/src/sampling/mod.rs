@@ -6,6 +6,7 @@
 //! blocked in (`syscall`). [`profile`] adds the samples up, and [`budget`] divides the time.
 
 pub mod budget;
+pub mod clock;
 mod holders;
 pub mod life;
 pub mod moments;

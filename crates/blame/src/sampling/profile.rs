@@ -6,6 +6,7 @@
 //! they are not: [`crate::frames`] says which of them are in the function that acquires it.
 
 use super::budget::{Part, may_wait_for_map, moves_bytes, part_of_call};
+use super::clock::{Clock, Pace};
 use super::holders::{Seen, holders, judge, note_peers, object};
 use super::life::{Allowed, Life, Tries, allowed};
 use super::moments::{Moments, Turn};
@@ -15,6 +16,7 @@ use super::sockets::{Awaited, Sockets};
 use super::spins::Spins;
 use super::waited::{Holder, Path, Wait, Waited, room};
 use super::{FileType, Sample, Sampler, State, call_of, name_of};
+use crate::lines::Lines;
 use crate::memory::top_of_stack;
 use crate::names::{Mapping, Site};
 use crate::namespace::OwnNumbers;
@@ -62,7 +64,9 @@ pub struct Profile {
     parked: Parked,
     quotas: Quotas,
     sockets: Sockets,
+    clock: Clock,
     spins: Spins,
+    lines: Lines,
     /// Samples of threads on a CPU that spun for something that no call shows, by path.
     spinning: HashMap<Path, u64>,
     /// All samples of threads on a CPU, by path.
@@ -119,6 +123,7 @@ impl Profile {
         self.parked.clear();
         self.labelled.clear();
         self.spinning.clear();
+        self.lines.begin_part();
         self.running.clear();
         (self.samples, self.lost, self.spins.count) = (0, 0, 0);
         self.lives.values_mut().for_each(Life::begin_part);
@@ -169,7 +174,7 @@ impl Profile {
             })
             .collect();
         self.forget_ended(&seen);
-        self.sample_spins(&seen, now_s);
+        self.sample_cpus(&seen, now_s);
         let by_thread: HashMap<u32, &Seen> = seen.iter().map(|seen| (seen.sample.thread, seen)).collect();
         let holders = region.map(|region| holders(region, &seen)).unwrap_or_default();
         let mut waiters: HashMap<Wait, usize> = HashMap::new();
@@ -243,9 +248,13 @@ impl Profile {
 
     /// Ends a window in which threads on a CPU are sampled, if it is over. [`Self::sample`] does so as well, but may come
     /// much later.
-    pub fn end_spins(&mut self, now_s: f64) {
-        for (process, stack, is_spinning) in self.spins.end(now_s) {
+    pub fn end_window(&mut self, now_s: f64) {
+        let Some(window) = self.clock.end(now_s) else { return };
+        self.lines.note(&window, &self.unwinders);
+        for (process, stack) in window.stacks {
+            let is_spinning = self.spins.is_spinning(process, stack.instruction);
             let Some(path) = self.unwound(process, None, &stack) else { continue };
+            self.lines.note_path(process, stack.instruction, path);
             *self.running.entry(path).or_default() += 1;
             if is_spinning {
                 *self.spinning.entry(path).or_default() += 1;
@@ -254,12 +263,12 @@ impl Profile {
     }
 
     /// Samples the instructions of threads on a CPU. Those whose waits the library notes are known without.
-    fn sample_spins(&mut self, seen: &[Seen], now_s: f64) {
-        self.end_spins(now_s);
+    fn sample_cpus(&mut self, seen: &[Seen], now_s: f64) {
+        self.end_window(now_s);
         let is_candidate = |seen: &&Seen| seen.sample.state == State::Runnable && seen.noted.is_none();
         let runnable: Vec<(u32, u32)> =
             seen.iter().filter(is_candidate).map(|seen| (seen.sample.process, seen.sample.thread)).collect();
-        self.spins.begin(&runnable, now_s);
+        self.clock.begin(&runnable, now_s);
     }
 
     /// Updates a thread's account.
@@ -495,6 +504,13 @@ impl Profile {
         self.lives().fold(0.0, |sum, life| sum + (life.sums[0] - life.before[0]) as f64 / 1e9)
     }
 
+    /// Returns the part of the time, by the samples so far, that threads that had something to run had no CPU for it.
+    pub fn ready_share(&self) -> f64 {
+        let of = |part: usize| self.lives().fold(0.0, |sum, life| sum + (life.sums[part] - life.before[part]) as f64);
+        let (ran, ready) = (of(0), of(1));
+        if ran + ready > 0.0 { ready / (ran + ready) } else { 0.0 }
+    }
+
     /// Returns the number of CPUs that the threads may use that had something to run for a twentieth of all such time or
     /// more; `None` if that is not known.
     pub fn allowed_cpus(&self) -> Option<usize> {
@@ -529,6 +545,21 @@ impl Profile {
     /// Returns the locks of parking_lot, by the process and the word that a thread blocks in.
     pub fn parking_locks(&self) -> HashMap<(u32, u64), u64> {
         self.parked.locks()
+    }
+
+    /// Creates sums whose samples of threads on a CPU are taken at this pace.
+    pub fn with_pace(pace: Pace) -> Self {
+        Self { clock: Clock::with_pace(pace), ..Self::default() }
+    }
+
+    /// Returns the cache lines that threads on a CPU used.
+    pub fn lines(&self) -> &Lines {
+        &self.lines
+    }
+
+    /// Returns why the kernel refuses samples of threads on a CPU.
+    pub fn refused_clock(&self) -> Option<&str> {
+        self.clock.refusal()
     }
 
     /// Returns the part of the samples of threads on a CPU that spun, by path.

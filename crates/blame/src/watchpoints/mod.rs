@@ -7,15 +7,16 @@
 mod decode;
 mod follow;
 
-pub use decode::{Operation, Registers};
+pub use decode::Operation;
 pub use follow::{Access, Follower, Limits, MOST_HOLDS, Schedule, Tries, Usage};
 
+use crate::code::{LONGEST, Registers};
 use crate::memory::{read, u64_at};
 use crate::names::Mapping;
 use crate::perf_rings::{LARGEST, SampleRings, redirect};
 use crate::sampling::threads;
 use crate::stacks::{Stack, Stacks};
-use decode::{LONGEST, decode};
+use decode::decode;
 use perf_event::events::{Breakpoint, Software};
 use perf_event::{Builder, Clock, Counter, ReadFormat, SampleFlag};
 use std::collections::{HashMap, HashSet};
@@ -41,16 +42,6 @@ pub const MOST_WORDS: usize = 4;
 const STACK: u32 = 512;
 /// Times that the threads are listed, until there is no new one.
 const LISTINGS: usize = 4;
-
-/// The registers that a sample has, by their numbers in the order of `perf_event_open`: the order of the encoding is
-/// [`ENCODING`].
-const REGISTERS: u64 = 0x3ff | 0xff << 16;
-/// The places of a sample's registers in the order of the encoding; the instruction pointer and the flags are between
-/// `rsp` and `r8`.
-const ENCODING: [usize; 16] = [0, 2, 3, 1, 7, 6, 4, 5, 10, 11, 12, 13, 14, 15, 16, 17];
-const INSTRUCTION: usize = 8;
-const FLAGS: usize = 9;
-const COUNT: usize = 18;
 
 /// The watchpoints of one process.
 pub struct Watchpoints {
@@ -268,7 +259,7 @@ fn confined_watchpoint(word: Word, thread: u32, cpu: usize, is_confined: bool) -
     builder.clockid(Clock::MONOTONIC_RAW).read_format(ReadFormat::empty()).sample_period(1);
     builder.sample(SampleFlag::IDENTIFIER | SampleFlag::TID | SampleFlag::TIME | SampleFlag::ADDR);
     builder.sample(SampleFlag::REGS_USER | SampleFlag::STACK_USER);
-    builder.sample_regs_user(REGISTERS).sample_stack_user(STACK).wakeup_watermark(u32::MAX as usize);
+    builder.sample_regs_user(Registers::MASK).sample_stack_user(STACK).wakeup_watermark(u32::MAX as usize);
     builder.build()
 }
 
@@ -280,17 +271,7 @@ fn parse(body: &[u8], process: u32, opened_for: &HashMap<u64, u32>) -> Option<Sa
         return None;
     }
     let (thread, at_ns, word) = ((u64_at(body, 8)? >> 32) as u32, u64_at(body, 16)?, u64_at(body, 24)?);
-    const REGISTERS_AT: usize = 40;
-    // Without registers of user space there is nothing to decode.
-    if u64_at(body, REGISTERS_AT - 8)? == 0 {
-        return None;
-    }
-    let register = |place: usize| u64_at(body, REGISTERS_AT + 8 * place);
-    let mut registers = Registers { general: [0; 16], instruction: register(INSTRUCTION)?, flags: register(FLAGS)? };
-    for (general, place) in registers.general.iter_mut().zip(ENCODING) {
-        *general = register(place)?;
-    }
-    let body = body.get(REGISTERS_AT + 8 * COUNT..)?;
+    let (registers, body) = Registers::of_sample(body.get(32..)?)?;
     let room = u64_at(body, 0)? as usize;
     let filled = u64_at(body, 8 + room).unwrap_or(0) as usize;
     let bytes = body.get(8..)?.get(..filled.min(room))?.to_vec();

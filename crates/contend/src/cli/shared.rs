@@ -57,7 +57,7 @@ pub fn check(matches: &ArgMatches, call: &str, takes: impl Fn(&str) -> bool) -> 
 /// A command that is in none of these sections measures this machine.
 const SECTIONS: [(&str, &[&str]); 4] = [
     ("model", &["model", "lockstep"]),
-    ("your program", &["trace", "top", "explain", "preempted", "ab"]),
+    ("your program", &["trace", "top", "lines", "explain", "preempted", "ab"]),
     ("records", &["compare", "baseline", "report", "ladder", "machines", "history", "schema"]),
     ("other", &["doctor", "screen", "completions", "man", "serve", "fetch", HELP]),
 ];

@@ -21,6 +21,7 @@ const FIGURES: &[&str] = &[
     "simulated_probability",
     "slowdown",
     "waited_share",
+    "cpu_share",
 ];
 
 pub struct Old {

@@ -32,6 +32,7 @@ const RUNS: &[(&str, &[&str])] = &[
     ("core", &[""]),
     ("trace", &["-- sleep 60", "--confirm -- sleep 60"]),
     ("preempted", &["-- sleep 60"]),
+    ("lines", &["-- sleep 60"]),
 ];
 /// Commands whose programs are the user's: a repetition is as long as these run.
 const LONG_AS_ITS_PROGRAMS: [&str; 2] = ["ab", "lockstep"];

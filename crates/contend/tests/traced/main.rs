@@ -18,6 +18,7 @@ mod hostile;
 mod killed;
 mod labels;
 mod languages;
+mod lines;
 mod other_processes;
 mod parts;
 mod preempted;

@@ -40,6 +40,9 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
         Some(found(what, "steps", (place, row), (row.steps.len() as f64, Unit::Number), said))
     });
     let explained = rows.iter().filter(|(_, row)| row.kind == RowKind::Finding).map(|&(place, row)| {
+        if let (Some(rule), Some(share)) = (row.rule, row.cpu_share) {
+            return found(rule.code(), "cpu_share", (place, row), (share, Unit::Share), words::finding(row));
+        }
         found("lock_waits", "wait_total_s", (place, row), (row.wait_total_s * 1e9, Unit::Ns), words::finding(row))
     });
     let explained: Vec<Finding> = explained.collect();

@@ -12,6 +12,7 @@ mod findings;
 mod flags;
 mod golang;
 mod labels;
+mod lines;
 mod live;
 mod measure;
 mod parts;
@@ -21,6 +22,7 @@ mod python_locks;
 mod record;
 pub mod rules;
 mod section;
+mod sharing;
 mod show;
 mod show_cycles;
 mod show_words;
@@ -34,13 +36,14 @@ mod words;
 mod words_to_watch;
 
 pub use self::confirm::Confirm;
+pub use self::lines::Lines;
 pub use self::preempted::{Preempted, SliceExtension};
 use self::record::Row;
 use flags::Flags;
 use golang::Goroutines;
 use harness::{Example, Experiment, Finished, Run, UsageError, Views};
 use instruments::warning::Warning;
-use live::Lines;
+use live::Lines as LiveLines;
 use measure::{Begun, Measured};
 use plan::{Parameters, Plan};
 use std::ops::ControlFlow;
@@ -113,7 +116,7 @@ impl Experiment for Trace {
             finished.keep = keep;
             interim.map_or(Ok(()), |interim| interim(finished.without(MOOT).erased()?))
         };
-        let mut lines = Lines::of(run.session, run.shared, &deliver);
+        let mut lines = LiveLines::of(run.session, run.shared, &deliver);
         let targets = match (&flags.pid[..], &flags.cgroup, &flags.container) {
             (_, Some(path), _) => Some(attach::Targets::of_cgroup(path)?),
             (_, _, Some(named)) => Some(attach::Targets::of_container(named)?),
@@ -169,7 +172,7 @@ impl Experiment for Trace {
 }
 
 /// Starts the program, and traces it from inside, or from outside if that shows more of it.
-fn launch(plan: &Plan, run: &Run<'_>, lines: &mut Lines<'_>) -> anyhow::Result<Measured> {
+fn launch(plan: &Plan, run: &Run<'_>, lines: &mut LiveLines<'_>) -> anyhow::Result<Measured> {
     let session = run.session;
     let room = measure::room_for(&plan.exports);
     if let Some(why) = plan.program.no_library {

@@ -36,6 +36,8 @@ pub struct Plan {
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     Locks,
+    /// Threads hardly wait for locks, and fight for cache lines as they run.
+    Contention,
     NotLocks,
     Undecided,
 }

@@ -285,6 +285,11 @@ pub struct Row {
     /// The locks that the requests waited for, the longest wait first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub label_locks: Vec<LabelLock>,
+    /// The part of the program's CPU time that a finding about cache lines explains, and the interval of 95 %.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_share: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_share_ci: Option<Interval>,
     /// The lock of a finding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,

@@ -278,11 +278,34 @@ pub fn whole_percent(share: f64) -> String {
     if share >= 0.01 { format!("{:.0} %", 100.0 * share) } else { percent(share) }
 }
 
+/// Returns a name without the arguments of C++ functions in it: `pool::wait(std::unique_lock<std::mutex>&)+0xf0` is
+/// `pool::wait()+0xf0`.
+pub fn without_arguments(name: &str) -> String {
+    let (mut short, mut depth, mut before) = (String::new(), 0_usize, ' ');
+    for letter in name.chars() {
+        // Text in parentheses after a space is a source line.
+        let opens = letter == '(' && (depth > 0 || before != ' ');
+        if letter == ')' && depth > 0 {
+            depth -= 1;
+        }
+        if depth == 0 {
+            short.push(letter);
+        }
+        depth += usize::from(opens);
+        before = letter;
+    }
+    short
+}
+
 /// Returns the cause of the waits, its place, and the remedy.
 pub fn finding(row: &Row) -> String {
     let text = |field: &Option<String>| field.clone().unwrap_or_default();
     let (object, place, cause) = (text(&row.object), text(&row.place), text(&row.cause));
     let remedy = row.remedy.as_ref().map_or_else(String::new, |remedy| format!(" Remedy: {remedy}."));
+    if row.cpu_share.is_some() {
+        let place = if object.contains(&place) { String::new() } else { format!(", {place}") };
+        return format!("{object}{place}: {cause}.{remedy}");
+    }
     let waited = nanoseconds(row.wait_total_s * 1e9);
     let kind = if object.contains(&row.lock_type) { String::new() } else { format!("{}, ", row.lock_type) };
     let sampled = if row.seen_by == SeenBy::Sampling { " by samples" } else { "" };
@@ -470,4 +493,17 @@ fn name(cause: &Cause) -> String {
 
 fn seconds(row: &Row, cause: &Cause) -> f64 {
     row.wait_total_s * cause.share
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_of_functions_are_left_out_and_lines_stay() {
+        let name = "cond of tpool::wait(std::unique_lock<std::mutex>&, f(int))+0xf0 (mariadbd)";
+        assert_eq!(without_arguments(name), "cond of tpool::wait()+0xf0 (mariadbd)");
+        assert_eq!(without_arguments("take (queue.c:4)"), "take (queue.c:4)");
+        assert_eq!(without_arguments("operator() (tbb.cpp:6)"), "operator() (tbb.cpp:6)");
+    }
 }

@@ -104,7 +104,7 @@ fn events(allowed: &CpuSet, cpu: usize) -> Vec<Check> {
             met(EVENTS, "perf_event_paranoid", format!("{level}: this user has the privilege"))
         }
         Some(level) => met(EVENTS, "perf_event_paranoid", format!("{level}: nothing without a privilege"))
-            .missing(&["trace", "preempted", "noise"], "sudo sysctl kernel.perf_event_paranoid=2"),
+            .missing(&["trace", "lines", "preempted", "noise"], "sudo sysctl kernel.perf_event_paranoid=2"),
     };
     vec![
         paranoid,

@@ -30,6 +30,7 @@ fn command_line_of_each_form_is_accepted() {
     let needed = [
         ("trace", "\x1b[Btrue"),
         ("preempted", "\x1b[Btrue"),
+        ("lines", "\x1b[Btrue"),
         ("ab", "true 'sleep 0'"),
         ("model step", "gaps"),
         ("lockstep", "job.json"),

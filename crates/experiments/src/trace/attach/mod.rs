@@ -10,7 +10,7 @@ mod rows;
 mod targets;
 mod windows;
 
-pub use targets::Targets;
+pub use targets::{Target, Targets};
 
 use super::aggregate::Window;
 use super::busy_cpus::BusyCpus;
@@ -46,7 +46,6 @@ use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
-use targets::Target;
 use windows::Windows;
 
 /// The plan.
@@ -469,7 +468,7 @@ impl Watch {
             self.pause_or_resume(now);
             self.read();
             self.sample(now);
-            self.profile.end_spins((now - self.began).as_secs_f64());
+            self.profile.end_window((now - self.began).as_secs_f64());
             self.look_for_hangs(observer);
             if let (Some(at), Some(span)) = (next_line, interval)
                 && now >= at

@@ -7,6 +7,7 @@
 
 mod activity;
 mod causes;
+mod contention;
 mod java;
 mod objects;
 mod places;
@@ -18,8 +19,9 @@ use super::plan::Verdict;
 use super::python_locks::PythonPlace;
 use super::record::{Frame, LabelLock, Row, RowKind, SeenBy};
 use super::rules::Rule;
+use super::sharing::rules::Problem;
 use super::warnings::{NoSymbols, SparseSamples, StrippedFile};
-use super::words::whole_percent;
+use super::words::{whole_percent, without_arguments};
 use blame::frames::{Frames, Kind, function_of, is_lock_wrapper, is_of_tokio};
 use blame::jvm::Machines;
 use blame::names::{Names, short};
@@ -276,10 +278,22 @@ impl<'a> Evidence<'a> {
         }
         name_python_words(rows, &objects);
         name_gates(rows, &objects);
-        let mut reason = verdict.map(|verdict| match unseen {
-            Some(reason) => reason,
-            None => self.reason(verdict, &whole, [stated_s, spun_s, vain_s], &Rows { rows, slots }, &workers),
+        let contention = self.contention(&whole, &findings);
+        let (verdict, problem) = match (verdict, contention.problems.first()) {
+            (Some(Verdict::NotLocks | Verdict::Undecided), Some(problem)) => (Some(Verdict::Contention), Some(problem)),
+            (verdict, _) => (verdict, None),
+        };
+        findings.extend(contention.problems.iter().map(contention::row));
+        let mut reason = verdict.map(|verdict| match (&unseen, problem) {
+            (Some(reason), None) => reason.clone(),
+            _ => self.reason(verdict, &whole, [stated_s, spun_s, vain_s], &Rows { rows, slots }, (&workers, problem)),
         });
+        if let (Some(reason), Some(unseen), Some(_)) = (&mut reason, &unseen, problem) {
+            reason.push_str(&format!(" {unseen}"));
+        }
+        if let (Some(reason), Some(seen)) = (&mut reason, contention.seen) {
+            reason.push_str(&format!(" {seen}"));
+        }
         let groups = locks.iter().filter(|object| self.is_group(object) && verdict == Some(Verdict::Locks));
         let by_class = Rows { rows, slots };
         for object in groups {
@@ -295,7 +309,7 @@ impl<'a> Evidence<'a> {
         }
         // The one with the longest waits is named.
         let gate = objects.iter().find(|object| object.may_be_gate);
-        let is_said = has_gates && !hides_waits && verdict != Some(Verdict::NotLocks);
+        let is_said = has_gates && !hides_waits && matches!(verdict, Some(Verdict::Locks | Verdict::Undecided));
         if let (Some(reason), Some(gate)) = (&mut reason, gate.filter(|_| is_said)) {
             // Where the library saw the lock, there is nothing more to see.
             let is_noted = matches!(gate.wait, Wait::Lock(_));
@@ -530,7 +544,7 @@ impl<'a> Evidence<'a> {
         whole: &Budget,
         [waited_s, spun_s, vain_s]: [f64; 3],
         rows: &Rows<'_>,
-        workers: &[Worker<'_>],
+        (workers, problem): (&[Worker<'_>], Option<&Problem>),
     ) -> String {
         let (busy_s, percent) = (whole.busy_s().max(1e-9), whole_percent);
         // A thread that was woken has the lock only once it has a CPU: it is ready, and waits by its call.
@@ -546,6 +560,10 @@ impl<'a> Evidence<'a> {
             "threads waited for locks for {} of their busy time (all but sleep and waiting for work)",
             percent(locks)
         );
+        if let Some(problem) = problem {
+            let without = if locks < LOCKS_SHARE { " without waiting" } else { "" };
+            return format!("Contention{without}: {}. The {waited}.", problem.verdict());
+        }
         match verdict {
             Verdict::Locks => return format!("Locks: {waited}{how}."),
             Verdict::Undecided if self.java_refusal().is_some() => {
@@ -570,7 +588,7 @@ impl<'a> Evidence<'a> {
             Verdict::Undecided => {
                 return format!("Undecided: {waited}; {} of that time is unknown.", percent(whole.unknown_s / busy_s));
             }
-            Verdict::NotLocks => {}
+            Verdict::NotLocks | Verdict::Contention => {}
         }
         let cpus_used = whole.on_cpu_s / self.elapsed_s.max(1e-9);
         let allowed = self.allowed_cpus();
@@ -745,25 +763,6 @@ fn single(workers: &[Worker<'_>], elapsed_s: f64) -> String {
         format!(" Nearly all of its work is that of one thread ({}), which more CPUs do not make faster.", worker.name)
     };
     most.filter(is_single).map_or_else(String::new, words)
-}
-
-/// Returns a name without the arguments of C++ functions in it: `pool::wait(std::unique_lock<std::mutex>&)+0xf0` is
-/// `pool::wait()+0xf0`.
-fn without_arguments(name: &str) -> String {
-    let (mut short, mut depth, mut before) = (String::new(), 0_usize, ' ');
-    for letter in name.chars() {
-        // Text in parentheses after a space is a source line.
-        let opens = letter == '(' && (depth > 0 || before != ' ');
-        if letter == ')' && depth > 0 {
-            depth -= 1;
-        }
-        if depth == 0 {
-            short.push(letter);
-        }
-        depth += usize::from(opens);
-        before = letter;
-    }
-    short
 }
 
 /// The rows of the locks, by their slots.
@@ -1068,13 +1067,5 @@ mod tests {
         assert!(words.contains("one thread (compress), which more CPUs do not make faster"), "{words}");
         assert_eq!(single(&[worker("compress", 9.5), worker("send", 5.0)], 10.0), "");
         assert_eq!(single(&[worker("compress", 2.0)], 10.0), "");
-    }
-
-    #[test]
-    fn arguments_of_functions_are_left_out_and_lines_stay() {
-        let name = "cond of tpool::wait(std::unique_lock<std::mutex>&, f(int))+0xf0 (mariadbd)";
-        assert_eq!(without_arguments(name), "cond of tpool::wait()+0xf0 (mariadbd)");
-        assert_eq!(without_arguments("take (queue.c:4)"), "take (queue.c:4)");
-        assert_eq!(without_arguments("operator() (tbb.cpp:6)"), "operator() (tbb.cpp:6)");
     }
 }

@@ -3,9 +3,9 @@
 
 use super::objects::Object;
 use super::python::is_python;
-use super::{Evidence, stack, without_arguments};
+use super::{Evidence, stack};
 use crate::trace::record::{Row, RowKind, SeenBy};
-use crate::trace::words::whole_percent;
+use crate::trace::words::{whole_percent, without_arguments};
 use blame::frames::{Frame, Frames, function_of};
 use blame::sampling::budget::{Budget, Part};
 use blame::sampling::waited::{Path, Wait};

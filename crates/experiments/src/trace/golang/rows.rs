@@ -273,7 +273,9 @@ impl Builder<'_> {
             false => (Verdict::Undecided, "Undecided"),
         };
         let were_missing = reason.as_deref().is_some_and(|reason| reason.starts_with(UNDECIDED));
-        let was_locks = *judged == Some(Verdict::Locks);
+        // So may the threads themselves have fought for cache lines.
+        let was_locks =
+            matches!(judged, Some(Verdict::Locks)) || !is_locks && matches!(judged, Some(Verdict::Contention));
         let replaces = match (is_locks, is_alone) {
             (true, true) => true,
             // The threads themselves may have waited for a lock of the runtime, and those of other processes for any.

@@ -381,6 +381,7 @@ impl Watch<'_> {
                 self.read();
                 next_read = now + TICK;
             }
+            self.profile.end_window((now - self.began).as_secs_f64());
             if now >= next_sample {
                 next_sample = now + self.sample();
             }
