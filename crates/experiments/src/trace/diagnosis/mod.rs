@@ -214,6 +214,11 @@ impl<'a> Evidence<'a> {
             if object.waited.after_condition.values().sum::<f64>() > 0.5 * object.waited.seconds {
                 return 0.0;
             }
+            // A library's sections are short: who waits there long is in a convoy, and each hand-over needs a CPU.
+            let of_library = [Kind::Library, Kind::Allocator, Kind::Stream].map(Kind::name);
+            if of_library.contains(&object.kind) {
+                return 0.0;
+            }
             let shares = Shares::of(&object.waited, by_class.of(object.wait));
             // A holder with a lower priority than its waiters keeps them waiting on any number of CPUs that are in use.
             let for_cpus = |shares: Shares| shares.preempted - shares.outranked + shares.released;
@@ -235,6 +240,9 @@ impl<'a> Evidence<'a> {
             (sampled_s, SeenBy::Sampling) => sampled_s,
         });
         let stated_s = of_objects.chain(unsampled).sum::<f64>() + vain_s;
+        // Few samples may have found a thread blocked, while the kernel's account says for how long they were.
+        let least_locks_s = LOCKS_SHARE * whole.busy_s();
+        let stated_s = if stated_s < least_locks_s && waited_s >= least_locks_s { waited_s } else { stated_s };
         // The least wait is scaled as the waits are.
         let least_s = covered * LEAST_WAIT * self.elapsed_s;
         // Waits for a lock that may be no problem do not hide those for others.
