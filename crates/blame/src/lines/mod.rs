@@ -3,7 +3,7 @@
 //! An access that waits for its cache line retires late, and the timer's interrupt comes after it. So a thread that spends
 //! its time on such accesses is mostly found at the instruction behind one. The operand of the instruction before,
 //! computed from the registers of the sample, is the address. Samples are added up by cache line, for each window of the
-//! [clock](crate::sampling::clock); [`sharing`] says how threads share one.
+//! [clock](crate::sampling::clock); the module `sharing` says how threads share one.
 
 mod sharing;
 
