@@ -58,17 +58,19 @@ pub fn seen(total: &Row, sampled_share: Option<f64>) -> String {
     )
 }
 
-const LINES: [&str; 6] = ["cache line", "of CPU time", "95 %", "threads", "sharing", "used in"];
+const LINES: [&str; 5] = ["cache line", "CPU time", "95 %", "sharing", "used in"];
+
+/// The letters of a name and of a place, with which a line has eighty.
+const WIDEST: [usize; 2] = [19, 21];
 
 fn line(row: &Row) -> Vec<String> {
     let ends = row.cpu_share_ci.map(|ends| format!("{:.0} to {:.0} %", 100.0 * ends.low, 100.0 * ends.high));
     vec![
-        shortened(&row.object, 28),
+        shortened(&row.object, WIDEST[0]),
         optional(row.cpu_share, Unit::Share),
         ends.unwrap_or_default(),
-        row.threads.to_string(),
         row.sharing.words().to_owned(),
-        row.places.first().map_or_else(String::new, |place| shortened(&place.site, 30)),
+        row.places.first().map_or_else(String::new, |place| shortened(&place.site, WIDEST[1])),
     ]
 }
 
