@@ -38,7 +38,7 @@ impl LibrarySleeps {
     pub(super) fn reason(&self, whole: &Budget) -> String {
         format!(
             "Undecided: for {} of thread time threads slept in a library, mostly in {}. A library that sleeps may try again \
-             and again to get what another thread or process has, as SQLite does for the lock of a database: samples do \
+             and again to get what another thread or process has: samples do \
              not show that.",
             whole_percent(self.seconds / whole.lived_s.max(1e-9)),
             self.place
