@@ -23,6 +23,7 @@ pub const THEN_AND_NOW: &str = "then_and_now";
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Parameters {
     pub budget_s: f64,
+    /// The parts that began, in their order.
     #[serde(default)]
     pub parts: Vec<PartParameters>,
     #[serde(flatten)]
@@ -41,9 +42,14 @@ pub struct PartParameters {
 
 impl Parameters {
     /// Returns the parameters of a survey of which no experiment has run yet.
-    pub fn new(budget: Duration, parts: Vec<PartParameters>) -> Self {
+    pub fn new(budget: Duration) -> Self {
         let unknown = experiments::ALL.iter().map(|entry| (key(entry).to_owned(), Value::Null));
-        Self { budget_s: budget.as_secs_f64(), parts, experiments: unknown.collect() }
+        Self { budget_s: budget.as_secs_f64(), parts: Vec::new(), experiments: unknown.collect() }
+    }
+
+    /// Adds a part that begins.
+    pub fn add(&mut self, part: PartParameters) {
+        self.parts.push(part);
     }
 
     /// Sets the parameters of an experiment.

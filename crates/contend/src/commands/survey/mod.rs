@@ -22,7 +22,7 @@ use instruments::warning::{self, Warning};
 use serde_json::Value;
 use std::cell::OnceCell;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use terminal::{Page, without_error_numbers};
 
 /// Run every experiment briefly; compare the results with those of 1998 to 2008
@@ -133,16 +133,15 @@ struct Plan {
     parts: Vec<Part>,
 }
 
-/// An experiment as a part of the survey, and its time.
+/// An experiment as a part of the survey.
 #[derive(Clone, Copy)]
 struct Part {
     entry: &'static Entry,
     short: SurveyPart,
-    budget: Duration,
 }
 
 impl Plan {
-    /// Divides the session's budget, 56 s by default, between the selected parts.
+    /// Returns the selected parts, for which the session's budget is, 56 s by default.
     ///
     /// # Errors
     /// No part is left, or the time is given twice.
@@ -158,17 +157,24 @@ impl Plan {
             let names = names().join(", ");
             return Err(UsageError(format!("--skip: no experiment is left; keep at least one of {names}")));
         }
-        let all: u32 = wanted.iter().map(|(_, short)| short.weight).sum();
-        let share = |short: SurveyPart| budget * short.weight / all.max(1);
-        let parts = wanted.into_iter().map(|(entry, short)| Part { entry, short, budget: share(short) });
-        Ok(Self { budget, parts: parts.collect() })
+        let mut parts: Vec<Part> = wanted.into_iter().map(|(entry, short)| Part { entry, short }).collect();
+        // What is computed takes a part of a second, and comes first: at the end the time may be up.
+        parts.sort_by_key(|part| part.short.weight > 0);
+        Ok(Self { budget, parts })
+    }
+
+    /// Returns the share of a part of the time that is left for it and the parts after it.
+    fn share(&self, place: usize, left: Duration) -> Duration {
+        let parts = &self.parts[place..];
+        let all: u32 = parts.iter().map(|part| part.short.weight).sum();
+        left * parts[0].short.weight / all.max(1)
     }
 }
 
 impl Part {
     /// Returns the description for the record.
-    fn parameters(&self) -> PartParameters {
-        let budget_s = self.budget.as_secs_f64();
+    fn parameters(&self, budget: Duration) -> PartParameters {
+        let budget_s = budget.as_secs_f64();
         // A computed part needs no time.
         let seconds = if self.short.weight == 0 { String::new() } else { format!(" --seconds {budget_s:.1}") };
         let words = [self.entry.name, self.short.flags].join(" ");
@@ -190,21 +196,28 @@ struct Measured {
 /// # Errors
 /// The measured rows are not in the format of the experiment.
 fn run_plan(plan: &Plan, session: &Session, shared: &SharedFlags, progress: &Progress) -> anyhow::Result<Measured> {
-    let parameters = Parameters::new(plan.budget, plan.parts.iter().map(Part::parameters).collect());
-    let mut measured = Measured { parameters, ..Measured::default() };
+    let began = Instant::now();
+    let mut measured = Measured { parameters: Parameters::new(plan.budget), ..Measured::default() };
     progress.note("calibrating");
     let (instruments, mut passed) = (OnceCell::new(), Passed::default());
-    for part in &plan.parts {
+    for (place, part) in plan.parts.iter().enumerate() {
+        if session.interruption.is_out_of_time() {
+            measured.warnings.push(out_of_time(part.entry.name));
+            continue;
+        }
         if session.interruption.is_requested() {
             break;
         }
-        let within = session.within(part.budget);
+        // The parts before have taken their time and the start of their programs.
+        let budget = plan.share(place, plan.budget.saturating_sub(began.elapsed()));
+        measured.parameters.add(part.parameters(budget));
+        let within = session.within(budget);
         let progress = progress.of_part(part.entry.name);
         let mut run = Run::part(&within, shared, &instruments, progress, &mut passed);
-        if let Err(error) = measured.run(part, &mut run)
-            && !error.is::<Interrupted>()
-        {
-            measured.warnings.push(missing(part.entry.name, error));
+        match measured.run(part, &mut run) {
+            Err(error) if !error.is::<Interrupted>() => measured.warnings.push(missing(part.entry.name, error)),
+            Err(_) if session.interruption.is_out_of_time() => measured.warnings.push(out_of_time(part.entry.name)),
+            _ => {}
         }
     }
     measured.conclude(plan).context("cannot read back the results")?;
@@ -238,6 +251,11 @@ impl Measured {
     }
 }
 
+fn out_of_time(experiment: &str) -> Warning {
+    let reason = "the time of the survey was up; give it more with --seconds".to_owned();
+    Warning::from(warning::LeftOut { what: experiment.to_owned(), reason })
+}
+
 fn missing(experiment: &str, error: anyhow::Error) -> Warning {
     match error.downcast::<LeftOut>() {
         Ok(LeftOut { what, reason }) => Warning::from(warning::LeftOut { what, reason }),
@@ -257,7 +275,10 @@ mod tests {
     #[test]
     fn part_can_run_alone() {
         let entry = experiments::named("load").unwrap();
-        let part = Part { entry, short: entry.survey.unwrap(), budget: Duration::from_millis(7_200) };
-        assert_eq!(part.parameters().command, "contend load --grinders 2 --interval 500ms --seconds 7.2");
+        let part = Part { entry, short: entry.survey.unwrap() };
+        assert_eq!(
+            part.parameters(Duration::from_millis(7_200)).command,
+            "contend load --grinders 2 --interval 500ms --seconds 7.2"
+        );
     }
 }
