@@ -455,8 +455,7 @@ impl Follower {
                 let block = Block::of(process, word, operation & PRIVATE != 0);
                 let word = Word::At { process, address: word };
                 let (waits, command) = (is_wait(operation), operation & COMMAND);
-                let place =
-                    if waits { self.place_of_wait(block, process, stack) } else { self.uses.place_of(block) };
+                let place = if waits { self.place_of_wait(block, process, stack) } else { self.uses.place_of(block) };
                 let (began, sliced_to) = (raw_ns, raw_ns);
                 self.calls(thread, Call { word, block, place, command, stack, waits, may_time_out, began, sliced_to });
             }

@@ -79,7 +79,11 @@ pub(super) fn holders(region: &Region, seen: &[Seen]) -> HashMap<u32, Held> {
     for (seen, (own, pair)) in seen.iter().filter_map(|seen| Some((seen, seen.through?))) {
         let guard = region.pairs.get(pair as usize).map_or(0, |pair| pair.guard().load(Relaxed));
         let others = u32::try_from(guard).ok().and_then(|guard| guarded.get(&guard));
-        others.into_iter().flatten().filter(|lock| **lock != own).for_each(|lock| note(seen.sample.thread, *lock, pair));
+        others
+            .into_iter()
+            .flatten()
+            .filter(|lock| **lock != own)
+            .for_each(|lock| note(seen.sample.thread, *lock, pair));
     }
     // The number of holders at one time.
     for thread in region.threads() {

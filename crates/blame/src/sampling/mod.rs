@@ -7,6 +7,7 @@
 
 pub mod budget;
 pub mod clock;
+pub mod file_locks;
 mod holders;
 pub mod life;
 pub mod moments;

@@ -22,6 +22,8 @@ pub(super) const INTERPRETER: &str = "the GIL of CPython";
 const MUSL_HEAP: &str = "__malloc_lock";
 pub(super) const MAP: &str = "the kernel's lock of the address space (mmap_lock)";
 
+pub(super) const FILE_LOCK: &str = "file lock";
+
 /// An object that was waited for, with names.
 pub(super) struct Object {
     pub(super) wait: Wait,
@@ -295,8 +297,9 @@ impl Evidence<'_> {
             Wait::Call { number, part: Part::Lock, .. } if may_wait_for_map(number) => {
                 (MAP.into(), "kernel lock", Part::Lock, false)
             }
-            Wait::Call { number, part: Part::Lock, .. } => {
-                (format!("a file lock ({})", call_name(number)), "file lock", Part::Lock, false)
+            Wait::Call { number, part: Part::Lock, file } => {
+                let of = self.profile.file_name(file).map_or("a file", short);
+                (format!("the lock of {of} ({})", call_name(number)), FILE_LOCK, Part::Lock, false)
             }
             Wait::Call { part: Part::Work, file: 1.., .. } if self.takes_turns(wait, &waited) => {
                 (String::new(), "", Part::Unknown, false)
@@ -409,15 +412,12 @@ impl Evidence<'_> {
             return false;
         }
         let all_s: f64 = waited.peers.values().map(|part| part.seconds).sum();
-        let held = waited
-            .peers
-            .iter()
-            .filter(|(peers, _)| {
-                // A thread that waits for another semaphore in the same call has not acquired this one.
-                let is_elsewhere = |path: &Path| !waited.paths.contains_key(path);
-                let mut peers = peers.iter().filter(|(other, path)| *other != wait && is_elsewhere(path));
-                peers.any(|(_, path)| self.is_inside(*path, acquirer))
-            });
+        let held = waited.peers.iter().filter(|(peers, _)| {
+            // A thread that waits for another semaphore in the same call has not acquired this one.
+            let is_elsewhere = |path: &Path| !waited.paths.contains_key(path);
+            let mut peers = peers.iter().filter(|(other, path)| *other != wait && is_elsewhere(path));
+            peers.any(|(_, path)| self.is_inside(*path, acquirer))
+        });
         held.map(|(_, part)| part.seconds).sum::<f64>() > 0.5 * all_s
     }
 
@@ -752,7 +752,9 @@ fn most_of(waited: &Waited) -> Option<Path> {
 fn gate(waited: &Waited) -> Option<Part> {
     let idle_s = |wanted: Part| {
         let is_idle = |holder: &Holder| match holder {
-            Holder::Blocked { wait: Wait::Call { number, part, .. }, .. } => *part == wanted && is_for_requests(*number),
+            Holder::Blocked { wait: Wait::Call { number, part, .. }, .. } => {
+                *part == wanted && is_for_requests(*number)
+            }
             _ => false,
         };
         waited.holders.iter().filter(|(holder, _)| is_idle(holder)).map(|(_, seconds)| seconds).sum::<f64>()

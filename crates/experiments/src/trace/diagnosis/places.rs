@@ -206,7 +206,8 @@ mod tests {
         assert_eq!(of(&[("lib:busy", true), ("lib:step", true), ("save", false)]), "save, in lib:busy");
         assert_eq!(of(&[("report", false), ("report", false), ("run", false)]), "report, called by run");
         let mut helpers = path(&[("now", false), ("spin", false), ("pack", false), ("run", false)]);
-        for (place, file) in ["/src/time.h:4", "/src/time.h:9", "/src/pack.c:7", "/src/run.c:3"].into_iter().enumerate() {
+        for (place, file) in ["/src/time.h:4", "/src/time.h:9", "/src/pack.c:7", "/src/run.c:3"].into_iter().enumerate()
+        {
             helpers.frames[place].site.source = Some(file.into());
         }
         assert_eq!(label(&helpers), "now, called by pack");
