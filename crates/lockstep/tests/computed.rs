@@ -176,7 +176,7 @@ fn moment_in_an_interruption_is_held_until_its_end() {
 #[test]
 fn injected_interruption_holds_the_work_and_is_recorded() {
     let clock = Clock::calibrate(Duration::from_millis(20)).clock;
-    let grind = Grind { ns_per_load: 1.0, overhead_ns: 0.0, ns_per_cycle: None, search: Vec::new() };
+    let grind = Grind { ns_per_load: 1.0, overhead_ns: 0.0, cycles_per_load: None, search: Vec::new() };
     let ticks = |us: f64| clock.to_ticks(us * 1e3);
     let begin = || {
         let due = clock.stamp() + ticks(3_000.0);
