@@ -122,7 +122,7 @@ impl Cost {
     /// Writes the value, with a mark where it has no interval.
     pub fn value_words(&self) -> String {
         let mark = if self.ns_ci.is_none() { UNCERTAIN } else { "" };
-        format!("{mark}{}", Unit::Ns.words(self.ns))
+        format!("{mark}{}", Unit::Ns.words_within(self.ns, self.ns_ci))
     }
 
     /// Sets the lock.
@@ -194,11 +194,12 @@ mod tests {
     #[test]
     fn value_without_an_interval_is_marked() {
         let plain = Page { width: 80, colour: false };
-        let certain = Ladder::of([cost("a switch", 50.0)]).letters(&plain);
+        let known = Estimate::new(50.0, Some(Interval::new(45.0, 55.0)));
+        let certain = Ladder::of([Cost::new("a switch", "", known)]).letters(&plain);
         assert!(certain.contains(" 50.0 ns") && !certain.contains('~'), "{certain}");
         let single =
             Ladder::of([Cost::new("a switch", "", Estimate::from(50.0)), cost("a call", 99.0)]).letters(&plain);
-        assert!(single.contains("~50.0 ns") && single.contains(" 99.0 ns") && single.lines().count() == 4, "{single}");
+        assert!(single.contains("~50.0 ns") && single.contains(" 100 ns") && single.lines().count() == 4, "{single}");
     }
 
     #[test]

@@ -110,11 +110,16 @@ fn values(line: &Line) -> Vec<String> {
     let figure = |value: Option<f64>, interval: Option<Interval>| match (value, interval) {
         (None, _) => "–".to_owned(),
         (Some(value), None) => words(value),
-        (Some(value), Some(ends)) => with_ends(&words(value), [words(ends.low), words(ends.high)]),
+        (Some(value), Some(ends)) => {
+            with_ends(&line.unit.words_within(value, interval), [words(ends.low), words(ends.high)])
+        }
     };
     let end = |end: f64| if end.is_finite() { number(end) } else { "∞".to_owned() };
     let over = match (line.ratio, line.ratio_ci) {
-        (Some(over), Some(ends)) => format!("{} ({}–{})", ratio(over), end(ends.low), end(ends.high)),
+        (Some(over), Some(ends)) => {
+            let over = record::Unit::Times.words_within(over, Some(ends));
+            format!("{over} ({}–{})", end(ends.low), end(ends.high))
+        }
         (Some(over), None) => ratio(over),
         (None, _) => "–".to_owned(),
     };
