@@ -209,9 +209,11 @@ fn run_plan(plan: &Plan, session: &Session, shared: &SharedFlags, progress: &Pro
             break;
         }
         // The parts before have taken their time and the start of their programs.
-        let budget = plan.share(place, plan.budget.saturating_sub(began.elapsed()));
+        let left = plan.budget.saturating_sub(began.elapsed());
+        let budget = plan.share(place, left);
         measured.parameters.add(part.parameters(budget));
-        let within = session.within(budget);
+        // A computed part has no share, and ends by itself.
+        let within = session.within(if part.short.weight == 0 { left } else { budget });
         let progress = progress.of_part(part.entry.name);
         let mut run = Run::part(&within, shared, &instruments, progress, &mut passed);
         match measured.run(part, &mut run) {
