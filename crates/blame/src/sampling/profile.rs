@@ -13,7 +13,7 @@ use super::moments::{Moments, Turn};
 use super::notes::{CONDITION, Note, size_of_lock, threads_of};
 use super::quota::Quotas;
 use super::sockets::{Awaited, Sockets};
-use super::spins::Spins;
+use super::spins::{Spins, Waits};
 use super::waited::{Holder, Path, Wait, Waited, room};
 use super::{FileType, Sample, Sampler, State, call_of, name_of};
 use crate::lines::Lines;
@@ -69,6 +69,8 @@ pub struct Profile {
     lines: Lines,
     /// Samples of threads on a CPU that spun for something that no call shows, by path.
     spinning: HashMap<Path, u64>,
+    /// Samples of threads that gave up their CPU, by path.
+    yielding: HashMap<Path, u64>,
     /// All samples of threads on a CPU, by path.
     running: HashMap<Path, u64>,
 }
@@ -123,6 +125,7 @@ impl Profile {
         self.parked.clear();
         self.labelled.clear();
         self.spinning.clear();
+        self.yielding.clear();
         self.lines.begin_part();
         self.running.clear();
         (self.samples, self.lost, self.spins.count) = (0, 0, 0);
@@ -186,6 +189,9 @@ impl Profile {
             {
                 waited.seconds += seen.span;
                 seen.path.iter().for_each(|path| *waited.paths.entry(*path).or_default() += seen.span);
+                if matches!(call, Wait::Call { file: 1.., .. }) {
+                    *waiters.entry(call).or_default() += 1;
+                }
             }
             let Some(object) = object(seen) else { continue };
             *waiters.entry(object).or_default() += 1;
@@ -252,12 +258,14 @@ impl Profile {
         let Some(window) = self.clock.end(now_s) else { return };
         self.lines.note(&window, &self.unwinders);
         for (process, stack) in window.stacks {
-            let is_spinning = self.spins.is_spinning(process, stack.instruction);
+            let waits = self.spins.waits(process, stack.instruction);
             let Some(path) = self.unwound(process, None, &stack) else { continue };
             self.lines.note_path(process, stack.instruction, path);
             *self.running.entry(path).or_default() += 1;
-            if is_spinning {
-                *self.spinning.entry(path).or_default() += 1;
+            match waits {
+                Some(Waits::Spins) => *self.spinning.entry(path).or_default() += 1,
+                Some(Waits::Yields) => *self.yielding.entry(path).or_default() += 1,
+                None => {}
             }
         }
     }
@@ -305,6 +313,8 @@ impl Profile {
             waits: HashMap::new(),
             holds: HashMap::new(),
             spun_s: 0.0,
+            yielded_s: 0.0,
+            turns: sample.turns,
             allowed: Allowed::default(),
             began_s: now_s,
             seen_s: now_s,
@@ -325,7 +335,8 @@ impl Profile {
         let span = now_s - life.seen_s;
         let [ran, ready] = [0, 1].map(|part| (sums[part] - life.sums[part]) as f64);
         let ran_share = if ran + ready > 0.0 { ran / (ran + ready) } else { 1.0 };
-        (life.seen_s, life.sums) = (now_s, sums);
+        life.yielded_s += if life.yields(&sample, span * 1e9) { span } else { 0.0 };
+        (life.seen_s, life.sums, life.turns) = (now_s, sums, sample.turns);
         let polled = note.as_ref().filter(|_| noted.is_none()).and_then(|note| note.polled);
         let (wait, noted, polls) = match (polled, sample.state) {
             (Some(polled), State::Runnable) if life.tries.next(polled.number, polled.tries, ran) => {
@@ -395,8 +406,10 @@ impl Profile {
         {
             return Some(Wait::Lock(lock));
         }
-        let file =
-            if moves_bytes(call.number) { FileType::of(sample.process, call.arguments[0]) } else { FileType::Unknown };
+        let (file, channel) = match moves_bytes(call.number) {
+            true => FileType::of(sample.process, call.arguments[0]),
+            false => (FileType::Unknown, 0),
+        };
         let holds_lock = note_in.is_some_and(|(note, _)| !note.held.is_empty());
         let part = if may_wait_for_map(call.number) && waits_for_map(sample.process, sample.thread) {
             Part::Lock
@@ -408,7 +421,8 @@ impl Profile {
                 None => part_of_call(call.number, &call.arguments, file),
             }
         };
-        Some(Wait::Call { number: call.number, part })
+        let reads = matches!(call.number, libc::SYS_read | libc::SYS_readv);
+        Some(Wait::Call { number: call.number, part, file: if reads { channel } else { 0 } })
     }
 
     /// Returns whether a blocked thread is in the call in which it was seen the last time, and did not run since then.
@@ -564,14 +578,22 @@ impl Profile {
 
     /// Returns the part of the samples of threads on a CPU that spun, by path.
     pub fn spin_shares(&self) -> impl Iterator<Item = (Path, f64)> {
+        self.shares(&self.spinning)
+    }
+
+    /// Returns the part of the samples of threads on a CPU that gave it up to wait, by path.
+    pub fn yield_shares(&self) -> impl Iterator<Item = (Path, f64)> {
+        self.shares(&self.yielding)
+    }
+
+    fn shares<'a>(&self, counts: &'a HashMap<Path, u64>) -> impl Iterator<Item = (Path, f64)> + use<'a> {
         let all = self.spins.count.max(1) as f64;
-        self.spinning.iter().map(move |(path, count)| (*path, *count as f64 / all))
+        counts.iter().map(move |(path, count)| (*path, *count as f64 / all))
     }
 
     /// Returns the part of the samples of threads on a CPU outside of waits that the library notes, by path.
     pub fn running_shares(&self) -> impl Iterator<Item = (Path, f64)> {
-        let all = self.spins.count.max(1) as f64;
-        self.running.iter().map(move |(path, count)| (*path, *count as f64 / all))
+        self.shares(&self.running)
     }
 
     /// Returns the Python function that a number in a path of this process is of.

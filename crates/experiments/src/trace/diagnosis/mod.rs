@@ -166,6 +166,8 @@ const UNSEEN_VIRTUAL_THREADS: &str = "Undecided: virtual threads of Java wait fo
 /// The limit of a trace of tasks.
 const TASKS: &str = " A task of tokio that waits for an async lock or a channel blocks no thread, so such waits are not \
                      seen: tokio-console shows them.";
+/// Samples of less than this part of the threads' time say nothing about what limits the program.
+const MOST_OF_TIME: f64 = 0.5;
 /// A thread that works for this part of the run is as long as the run.
 const WHOLE_RUN: f64 = 0.9;
 /// Work of one thread, from this part of all work on.
@@ -266,6 +268,9 @@ impl<'a> Evidence<'a> {
             let is_much = retries.seconds >= LOCKS_SHARE * (whole.busy_s() + retries.seconds);
             (is_much && retries.seconds >= least_s).then(|| retries.reason(&whole))
         });
+        let unseen = unseen.or_else(|| self.yields(&whole).filter(|_| verdict == Some(Verdict::NotLocks)));
+        let is_seen = covered >= MOST_OF_TIME || verdict != Some(Verdict::NotLocks);
+        let unseen = unseen.or_else(|| (!is_seen).then(|| of_few_samples(covered)));
         let hides_waits = unseen.is_some();
         let verdict = if hides_waits { Some(Verdict::Undecided) } else { verdict };
         let mut findings = Vec::new();
@@ -333,6 +338,14 @@ impl<'a> Evidence<'a> {
         {
             reason.push_str(&format!(
                 " Threads slept in {function}: if that is a lock which sleeps between two tries, use one that blocks."
+            ));
+        }
+        let in_turn = objects.iter().find(|object| object.is_channel_in_turn());
+        if let (Some(reason), Some(object)) = (&mut reason, in_turn.filter(|_| verdict == Some(Verdict::Undecided))) {
+            reason.push_str(&format!(
+                " In no sample did all threads that read from the pipe or eventfd in {} wait for it: it may be a lock that they pass \
+                 on, or bring them work. Samples do not show which.",
+                object.place()
             ));
         }
         let has_tasks = reason.is_some() && self.has_tasks();
@@ -644,18 +657,20 @@ impl<'a> Evidence<'a> {
                 percent(whole.ready_s / whole.lived_s)
             );
         }
+        // Where CPUs are idle as well, they are not what limits it.
+        let has_all = cpus_used >= MANY_CPUS * allowed as f64 || limit.is_some();
+        if !has_all && whole.io_s >= 0.3 * busy_s && whole.io_s >= LEAST_WAIT * self.elapsed_s {
+            return format!(
+                "Not the locks: {waited}. They waited for I/O for {} of that time.",
+                percent(whole.io_s / busy_s)
+            );
+        }
         if is_cpu_bound {
             // Threads that wait for each other leave CPUs idle.
             let others = (cpus_used < 0.9 * allowed as f64).then(|| self.work(rows)).flatten().unwrap_or_default();
             let limited = limited.map_or_else(|| ".".to_owned(), |limited| format!(", and {limited}"));
             return format!(
                 "Not the locks: {waited}. {used}: the program's own work limits it{limited}{single}{others}"
-            );
-        }
-        if whole.io_s >= 0.3 * busy_s && whole.io_s >= LEAST_WAIT * self.elapsed_s {
-            return format!(
-                "Not the locks: {waited}. They waited for I/O for {} of that time.",
-                percent(whole.io_s / busy_s)
             );
         }
         let idle = (whole.work_s + whole.sleep_s) / whole.lived_s;
@@ -752,6 +767,15 @@ fn verdict(whole: &Budget, least_s: f64, waited_s: f64, spun_s: f64, for_cpus: f
     } else {
         Verdict::NotLocks
     })
+}
+
+/// Returns the verdict on threads that the samples hardly found.
+fn of_few_samples(covered: f64) -> String {
+    format!(
+        "Undecided: the samples are of {} of the time that threads lived, since most of these ended within milliseconds. To \
+         begin and end threads may be what it does: a pool keeps them.",
+        whole_percent(covered)
+    )
 }
 
 /// Returns the words for the waits for locks that are not kept apart.

@@ -175,7 +175,13 @@ impl Evidence<'_> {
         let hold_ns = holding.or(row).and_then(|row| row.hold_p50_ns);
         let held_in = holding.and_then(|row| row.symbol.as_deref());
         let held_in = held_in.or_else(|| held_at.as_deref().map(function_in));
-        let remedy = shorter_sections(lock, row, hold_ns, held_in);
+        let remedy = match object.is_of_library() {
+            true => format!(
+                "{lock} is a library's, which one thread at a time executes: call the library from fewer threads, or use \
+                 several processes"
+            ),
+            false => shorter_sections(lock, row, hold_ns, held_in),
+        };
         let is_rare = row.is_some_and(has_long_holds) && hold_ns.is_some_and(|hold| hold <= LONG_HOLD_NS);
         let longest = row.and_then(|row| row.hold_max_ns).filter(|_| is_rare);
         let longest = longest.map_or_else(String::new, |ns| format!(", longest {}", terminal::nanoseconds(ns)));
