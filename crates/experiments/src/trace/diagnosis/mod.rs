@@ -704,7 +704,9 @@ impl<'a> Evidence<'a> {
             true => " The threads that wake others wait for it too: if it is a pool, that may be too small.",
             false => "",
         };
-        Some(format!(" The longest waits for work are those for {lock}{place}{}.{pool}", by.unwrap_or_default()))
+        let last = if most.lock_type == Kind::Barrier.name() { last_to_come(most) } else { None };
+        let by = by.unwrap_or_default();
+        Some(format!(" The longest waits for work are those for {lock}{place}{by}.{pool}{}", last.unwrap_or_default()))
     }
 
     /// Returns whether the threads that wake others from a condition wait for it as well, as those of a pool do.
@@ -724,6 +726,20 @@ impl<'a> Evidence<'a> {
             && wakers.peek().is_some()
             && wakers.all(|waker| waiters.contains(&waker))
     }
+}
+
+/// Returns the thread for which the others wait at a barrier, where it is the same one in nearly all of the longest waits.
+fn last_to_come(row: &Row) -> Option<String> {
+    let mut last: BTreeMap<u32, usize> = BTreeMap::new();
+    row.longest.iter().filter_map(|wait| wait.holder_thread).for_each(|thread| *last.entry(thread).or_default() += 1);
+    let (thread, count) = last.into_iter().max_by_key(|(_, count)| *count)?;
+    // One of them may have been noted by a thread that came to the next round.
+    (count > 2 && count + 1 >= row.longest.len()).then(|| {
+        format!(
+            " In {count} of the {} longest, thread {thread} came last: it has the most to do, or the least of the CPUs.",
+            row.longest.len()
+        )
+    })
 }
 
 /// Returns the CPU time of other programs if it is most of what a program left of all CPUs, of which `busy_s` were used.
@@ -996,6 +1012,17 @@ mod tests {
         assert_eq!(others_s(19.0, 4.0, 20.0), Some(15.0));
         assert_eq!(others_s(6.0, 4.0, 20.0), None, "the CPUs were idle, or waited for a disk");
         assert_eq!(others_s(3.9, 4.0, 20.0), None);
+    }
+
+    #[test]
+    fn last_to_come_is_the_one_of_nearly_all_of_the_longest_waits() {
+        let came = |threads: &[u32]| {
+            let wait = |thread: &u32| LongWait { holder_thread: Some(*thread), ..LongWait::default() };
+            last_to_come(&Row { longest: threads.iter().map(wait).collect(), ..Row::default() })
+        };
+        assert!(came(&[7, 7, 9, 7, 7]).is_some_and(|text| text.contains("In 4 of the 5 longest, thread 7 came last")));
+        assert_eq!(came(&[7, 9, 9, 7, 7]), None);
+        assert_eq!(came(&[7, 7]), None, "two say too little");
     }
 
     #[test]
