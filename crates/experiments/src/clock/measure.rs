@@ -63,7 +63,7 @@ fn clock_row(calibrated: &Calibrated, reads: &Reads, monitor: &SmtMonitor) -> Ro
     let (ordered_read_cost_ns_alone, ordered_read_cost_ns_alone_ci) = fields(ordered.alone);
     Row::Clock(ClockRow {
         source: clock.source(),
-        fallback: calibration.fallback.clone(),
+        fallback: calibration.fallback.as_deref().map(Box::from),
         cpu: *cpu,
         frequency_mhz: 1e3 / clock.ns_per_tick(),
         resolution_ns: quality.is_resolved.then_some(quality.resolution_ns),

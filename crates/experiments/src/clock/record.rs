@@ -30,7 +30,7 @@ pub enum Row {
 pub struct ClockRow {
     pub source: Source,
     /// The reason why the CPU's counter was not used, if it was not.
-    pub fallback: Option<String>,
+    pub fallback: Option<Box<str>>,
     pub cpu: usize,
     pub frequency_mhz: f64,
     /// The step in which it advances; `null` where reads did not resolve it.

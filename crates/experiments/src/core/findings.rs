@@ -128,7 +128,9 @@ mod tests {
         let denied = Row { agreement_share: Some(0.89), ..row(3, Some(0.3)) };
         assert!(sharing_words(&denied).ends_with("could not be determined"));
         assert!(
-            findings(&[(0, &denied)]).is_empty() && metrics(&denied).is_empty() && next(&[denied.clone()]).is_none()
+            findings(&[(0, &denied)]).is_empty()
+                && metrics(&denied).is_empty()
+                && next(std::slice::from_ref(&denied)).is_none()
         );
         let cleared = denied.with_confirmed_sharing();
         assert!(cleared.shared_share.is_none() && cleared.costs.is_empty() && cleared.hours.is_empty());

@@ -108,34 +108,41 @@ pub struct Pair {
 
 /// Judges pairs of A and B, all of one comparison, each with its scatter from run to run.
 pub fn judged(pairs: &[Pair]) -> Vec<Judgement> {
-    let compared: Vec<Result<Comparison, String>> = pairs.iter().map(comparison).collect();
-    let normal: Vec<f64> = pairs.iter().map(|pair| normal_distance(pair, pairs)).collect();
     let distance = |pair: &Pair| (pair.b.value.ln() - pair.a.value.ln()).abs();
-    let is_seen: Vec<bool> = pairs.iter().zip(&normal).map(|(pair, normal)| distance(pair) <= *normal).collect();
-    let chance = |(compared, is_seen): (&Result<Comparison, _>, &bool)| {
-        compared.as_ref().ok().map(|comparison| if *is_seen { 1.0 } else { comparison.p })
+    let looked_at = |pair| {
+        let normal = normal_distance(pair, pairs);
+        Looked { pair, compared: comparison(pair), normal, is_seen: distance(pair) <= normal }
     };
-    let chances: Vec<f64> = compared.iter().zip(&is_seen).filter_map(chance).collect();
+    let all: Vec<Looked<'_>> = pairs.iter().map(looked_at).collect();
+    let chance = |looked: &Looked<'_>| {
+        looked.compared.as_ref().ok().map(|comparison| if looked.is_seen { 1.0 } else { comparison.p })
+    };
+    let chances: Vec<f64> = all.iter().filter_map(chance).collect();
     let mut called = discoveries(&chances, FALSE_CHANCE).into_iter();
     // A change of one value alone is the smallest of all chances, which the rule for many compares with this one.
     let of_smallest = FALSE_CHANCE / chances.len().max(1) as f64;
-    let mut judgement =
-        |((pair, compared), (is_seen, normal)): ((&Pair, Result<Comparison, String>), (&bool, &f64))| match compared {
-            Err(reason) => Judgement {
-                verdict: Verdict::NotJudged,
-                reason: Some(reason),
-                comparison: None,
-                could_have_found: None,
-            },
-            Ok(comparison) => {
-                let is_called = called.next().unwrap_or(false);
-                let verdict = if is_called { direction(pair.a.better, &comparison) } else { Verdict::NoDifference };
-                let reason = if is_called { None } else { undecided(pair, &comparison, *is_seen) };
-                let could_have_found = could_have_found(pair, of_smallest, *normal);
-                Judgement { verdict, reason, comparison: Some(comparison), could_have_found }
-            }
-        };
-    pairs.iter().zip(compared).zip(is_seen.iter().zip(&normal)).map(&mut judgement).collect()
+    let mut judgement = |Looked { pair, compared, normal, is_seen }: Looked<'_>| match compared {
+        Err(reason) => {
+            Judgement { verdict: Verdict::NotJudged, reason: Some(reason), comparison: None, could_have_found: None }
+        }
+        Ok(comparison) => {
+            let is_called = called.next().unwrap_or(false);
+            let verdict = if is_called { direction(pair.a.better, &comparison) } else { Verdict::NoDifference };
+            let reason = if is_called { None } else { undecided(pair, &comparison, is_seen) };
+            let could_have_found = could_have_found(pair, of_smallest, normal);
+            Judgement { verdict, reason, comparison: Some(comparison), could_have_found }
+        }
+    };
+    all.into_iter().map(&mut judgement).collect()
+}
+
+/// A pair before all are judged together.
+struct Looked<'a> {
+    pair: &'a Pair,
+    compared: Result<Comparison, String>,
+    /// The distance up to which runs of the same were apart, and whether A and B are no farther apart.
+    normal: f64,
+    is_seen: bool,
 }
 
 /// Returns the factor of a change for the worse that nine of ten comparisons would have found, with the intervals and
