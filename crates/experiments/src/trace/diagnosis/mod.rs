@@ -1002,6 +1002,7 @@ fn stack(frames: &Frames) -> Vec<Frame> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::record::LongWait;
     use blame::jvm::JavaLock;
     use blame::sampling::waited::Waited;
     use instruments::warning::WarningKind;
