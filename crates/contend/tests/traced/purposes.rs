@@ -104,7 +104,7 @@ fn healthy_pool_is_no_lock_whatever_its_functions_are_called() {
     }
 }
 
-/// Each thread waits at a condition of its own. The library knows the mutex of all of them; from outside it is not known whether
+/// Each thread waits at a separate condition. The library knows the mutex of all of them; from outside it is not known whether
 /// the threads hand on a lock or work.
 #[test]
 fn lock_that_is_handed_on_is_one_or_undecided() {

@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn holder_that_waits_for_a_lock_is_followed_to_one_that_does_not() {
+    fn holder_that_waits_for_a_lock_is_followed_to_its_root() {
         let path =
             |kind| Path { kind, site: Site { symbol: None, source: None, label: String::new() }, frames: Vec::new() };
         let paths = [path(Kind::Mutex), path(Kind::RwLock), path(Kind::Sleep)];
