@@ -80,7 +80,7 @@ impl Unit {
         format!("{value} ({})", span(low, high))
     }
 
-    /// Writes so many digits of the value.
+    /// Writes the value with this number of digits.
     fn coarse(self, value: f64, digits: usize, words: fn(Self, f64) -> String) -> String {
         let rounded = format!("{value:.*e}", digits - 1).parse().unwrap_or(value);
         without_trailing_zeros(&words(self, rounded))
