@@ -10,7 +10,7 @@
 //! the last candidate needs all 100. The search ends with the same candidate as the original in a tenth of the time.
 //!
 //! In 1998 the author assumed 3 cycles per load to convert time into MHz. Here a second chain, of dependent register
-//! additions of one cycle each, measures the cycle. Both chains are run in turns, and each ratio is of the same
+//! additions of one cycle each, measures the cycle. Both chains alternate, and each ratio is of the same
 //! moment: cores change their frequency within milliseconds, so the best runs of two moments have no ratio.
 //!
 //! ```no_run
@@ -104,7 +104,7 @@ pub struct Grind {
     pub ns_per_load: f64,
     /// Cost of a run in nanoseconds in addition to its loads: call, loop entry and exit.
     pub overhead_ns: f64,
-    /// Load-to-use latency of the L1 cache in cycles, by runs of both chains in turns; `None` if the architecture has no
+    /// Load-to-use latency of the L1 cache in cycles, by alternating runs of both chains; `None` if the architecture has no
     /// chain of additions, or if the ratios of the runs differ too much.
     pub cycles_per_load: Option<f64>,
     /// Candidates of the search, from the shortest to the longest.
@@ -211,7 +211,7 @@ fn usual_ns(clock: Clock, work: Work) -> f64 {
 
 const ADDITIONS_A_PASS: u64 = 32;
 
-/// Returns the cycles of a load, by runs of loads and of additions in turns.
+/// Returns the cycles of a load, by alternating runs of loads and of additions.
 ///
 /// The best of both in 200 µs are of one frequency, mostly; an interruption, or an SMT sibling that competes for the
 /// adders, lengthens some runs only.
