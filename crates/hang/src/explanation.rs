@@ -1,6 +1,6 @@
 //! Explanations: a verdict with a stable code, the threads, the objects and the places.
 
-use crate::snapshot::{Language, Lock, Thread, Wait};
+use crate::snapshot::{Language, Lock, Seen, Thread, Wait};
 use serde::{Deserialize, Serialize};
 
 /// The first word of an explanation.
@@ -37,7 +37,14 @@ pub struct Explanation {
 #[serde(rename_all = "snake_case")]
 pub enum Unseen {
     /// Goroutines, virtual threads, promises: waits that are not of threads.
-    Runtime { process: u32, language: Language },
+    Runtime {
+        process: u32,
+        language: Language,
+        seen: Seen,
+        /// The reason why they were not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        refusal: Option<String>,
+    },
     /// The calls of a process of another user.
     Process { process: u32, command: String },
     /// Threads beyond the number that is looked at.

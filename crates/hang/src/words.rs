@@ -1,7 +1,7 @@
 //! The explanation in English: one sentence, then a line for each thread, then what was not seen.
 
 use crate::explanation::{Again, Class, Explanation, Finding, Gone, Member, Place, Unseen};
-use crate::snapshot::{Channel, Language, Lock, Owner, Reason, Wait};
+use crate::snapshot::{Channel, Language, Lock, Owner, Reason, Seen, Wait};
 use blame::names::short;
 use terminal::counted;
 
@@ -93,6 +93,7 @@ fn finding(finding: &Finding) -> String {
             Some(first) => {
                 let wait = match &first.wait {
                     wait @ (Wait::Requests { .. } | Wait::Terminal) => format!("; it waits for {}", object(wait)),
+                    wait @ Wait::Event { .. } => format!("; {}{} waits for {}", thread(first), at(first), object(wait)),
                     _ => String::new(),
                 };
                 format!(
@@ -122,7 +123,11 @@ fn target(member: &Member, next: &Member, members: &[Member]) -> String {
     let next = thread_in(next, members);
     match &member.wait {
         Wait::Lock(lock) => {
-            let holds = if matches!(lock.owner, Owner::Likely { .. }) { "probably holds" } else { "holds" };
+            let holds = match lock.owner {
+                Owner::Likely { .. } => "probably holds",
+                _ if lock.kind == "class" => "runs",
+                _ => "holds",
+            };
             format!("{}, which {next} {holds}", lock_name(lock))
         }
         Wait::Join { .. } => format!("the end of {next}"),
@@ -174,6 +179,7 @@ fn owner_gone(members: &[Member], lock: &Lock, owner: u32, gone: &Gone) -> Strin
                  no thread here can release it"
             )
         }
+        Gone::Ended if owner == 0 => ", whose owner has ended without releasing it".to_owned(),
         Gone::Ended => format!(", whose owner, thread {owner}, has ended without releasing it"),
         Gone::Killed => {
             format!(
@@ -305,6 +311,7 @@ fn object(wait: &Wait) -> String {
         Wait::Lock(lock) => match lock.owner {
             Owner::Thread { thread, .. } => format!("{}, held by thread {thread}", lock_name(lock)),
             Owner::Likely { thread, .. } => format!("{}, probably held by thread {thread}", lock_name(lock)),
+            Owner::Gone { thread: 0 } => format!("{}, whose owner has ended", lock_name(lock)),
             Owner::Gone { thread } => format!("{}, whose owner, thread {thread}, does not exist here", lock_name(lock)),
             Owner::Readers => format!("{}, held by readers", lock_name(lock)),
             Owner::Unknown => format!("{}, whose owner is not known", lock_name(lock)),
@@ -314,6 +321,9 @@ fn object(wait: &Wait) -> String {
                 ("cond", Some(name)) => format!("the condition variable {name}"),
                 ("sem", Some(name)) => format!("the semaphore {name}"),
                 ("barrier", Some(name)) => format!("the barrier {name}"),
+                ("notify", Some(class)) => format!("a notification of a {class}"),
+                ("park", Some(class)) if class.ends_with("ConditionObject") => "a signal of a condition".into(),
+                ("park", Some(class)) => format!("another thread to wake it at a {class}"),
                 (_, Some(name)) => format!("a change of {name}"),
                 _ => String::new(),
             };
@@ -384,6 +394,15 @@ fn lock_name(lock: &Lock) -> String {
         "stream" => "a stream's lock",
         "libc" => "a lock of the C library",
         "once" => "the end of an initialisation",
+        "monitor" => {
+            let class = lock.name.as_deref().unwrap_or("object");
+            return format!("the monitor of the {class} at {:#x}", lock.address);
+        }
+        "synchronizer" => {
+            let class = lock.name.as_deref().unwrap_or("lock");
+            return format!("the {class} at {:#x}", lock.address);
+        }
+        "class" => return format!("the end of the initialiser of {}", lock.name.as_deref().unwrap_or("a class")),
         kind => kind,
     };
     match &lock.name {
@@ -394,7 +413,10 @@ fn lock_name(lock: &Lock) -> String {
 }
 
 fn thread(member: &Member) -> String {
-    format!("thread {}", member.thread)
+    // A thread without a name has that of the program.
+    let is_named = !member.name.is_empty() && !member.command.starts_with(&*member.name);
+    let name = if is_named { format!(" ({})", member.name) } else { String::new() };
+    format!("thread {}{name}", member.thread)
 }
 
 /// Returns a thread, with its process where the members are of several.
@@ -452,12 +474,14 @@ fn inferences(members: &[&Member]) -> Vec<String> {
 
 fn unseen(unseen: &Unseen) -> String {
     match unseen {
-        Unseen::Runtime { process, language } => {
-            let (what, how) = match language {
-                Language::Go => ("goroutines", "kill -QUIT prints them and ends the program"),
-                Language::Java => ("virtual threads and owners of monitors", "jcmd PID Thread.print shows these"),
+        Unseen::Runtime { process, language, seen, refusal } => {
+            let (what, how) = match (language, seen) {
+                (Language::Go, _) => ("goroutines", "kill -QUIT prints them and ends the program"),
+                (Language::Java, Seen::Partly) => ("virtual threads", "jcmd PID Thread.dump_to_file shows these"),
+                (Language::Java, _) => ("what the threads of Java wait for", "jcmd PID Thread.print shows that"),
                 _ => ("promises and callbacks", "they have no thread"),
             };
+            let how = refusal.as_deref().unwrap_or(how);
             format!("Not seen: {what} of pid {process} ({how}).")
         }
         Unseen::Process { process, command } => {

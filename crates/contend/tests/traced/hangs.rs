@@ -1,6 +1,7 @@
 //! `contend hang`, and a trace of a program that hangs: the verdict, the threads and the places of programs that
 //! hang in a known way, and of programs that are only idle.
 
+use crate::languages::{compiles, source};
 use crate::programs::Programs;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -145,6 +146,48 @@ fn python_pool_that_waits_for_itself_is_a_deadlock() {
     let Some((_hanging, answer)) = found(Path::new(python), &[file.to_str().unwrap()]) else { return };
     assert_eq!(answer["explanation"]["finding"]["code"], "pool", "{answer:#}");
     assert!(answer["text"].as_str().unwrap().contains("parent (pool.py:7)"), "{answer:#}");
+}
+
+/// Asserts the verdict of a way to hang of a program of Java, and that its sentence has these words.
+fn assert_java(classes: &str, way: &str, class: &str, code: &str, words: &[&str]) {
+    let Some((_hanging, answer)) = found(Path::new("java"), &["-cp", classes, "Hangs", way]) else { return };
+    let explanation = &answer["explanation"];
+    assert_eq!((&explanation["class"], &explanation["finding"]["code"]), (&class.into(), &code.into()), "{answer:#}");
+    let text = answer["text"].as_str().unwrap();
+    assert!(words.iter().all(|word| text.contains(word)), "{text}");
+}
+
+#[test]
+fn java_programs_are_explained_by_the_owners_in_their_dumps() {
+    let programs = Programs::new();
+    let classes = programs.path("classes");
+    if !compiles("javac", &[], [&source("Hangs.java"), &classes], "-d") {
+        return;
+    }
+    let classes = classes.to_str().unwrap();
+    let both = |pay, audit| ["(pay)", "(audit)", pay, audit];
+    assert_java(classes, "monitors", "deadlock", "cycle", &both("Hangs.pay (Hangs.java:", "Hangs.audit (Hangs.java:"));
+    assert_java(classes, "locks", "deadlock", "cycle", &both("Hangs.order (Hangs.java:", "locks.ReentrantLock at"));
+    assert_java(classes, "mixed", "deadlock", "cycle", &both("the monitor of the", "locks.ReentrantLock at"));
+    assert_java(classes, "classes", "deadlock", "cycle", &["initialiser of Hangs$Left", "initialiser of Hangs$Right"]);
+    assert_java(classes, "pool", "deadlock", "pool", &["Hangs.parent (Hangs.java:", "ThreadPoolExecutor"]);
+    assert_java(classes, "ended", "hang", "owner_gone", &["Hangs.main (Hangs.java:", "has ended"]);
+    assert_java(classes, "sleeps", "hang", "held_lock", &["(keeper)", "sleeps for"]);
+}
+
+#[test]
+fn idle_programs_of_java_are_not_hung() {
+    let programs = Programs::new();
+    let classes = programs.path("classes");
+    if !compiles("javac", &[], [&source("Hangs.java"), &classes], "-d") {
+        return;
+    }
+    let classes = classes.to_str().unwrap();
+    assert_java(classes, "idle", "not_hung", "going", &["requests on port"]);
+    assert_java(classes, "latch", "not_hung", "going", &["requests on port"]);
+    assert_java(classes, "timer", "not_hung", "going", &[]);
+    assert_java(classes, "busy", "not_hung", "going", &["runs"]);
+    assert_java(classes, "lost", "unknown", "not_seen", &["Hangs.main (Hangs.java:"]);
 }
 
 #[test]

@@ -29,7 +29,7 @@ pub fn find(case: &Case<'_>) -> Option<Finding> {
             _ => None,
         });
         let lock = lock?.clone();
-        let waiters = case.waiters(process.pid, lock.address);
+        let waiters = case.waiters(process.pid, &lock);
         let is_elsewhere =
             lock.owner_acquires == Some(false) && waiters.iter().all(|node| is_elsewhere(holder, case.nodes[*node].1));
         let waiters = waiters.into_iter().map(|node| case.member(node)).collect();
