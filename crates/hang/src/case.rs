@@ -123,9 +123,7 @@ impl<'a> Case<'a> {
         let is_it = |other: &Lock| (other.address, &other.name) == (lock.address, &lock.name) && !other.is_timed;
         let waits = |node: &usize| {
             let (process, thread) = self.nodes[*node];
-            !thread.has_moved
-                && process.pid == pid
-                && matches!(&thread.wait, Wait::Lock(lock) if is_it(lock))
+            !thread.has_moved && process.pid == pid && matches!(&thread.wait, Wait::Lock(lock) if is_it(lock))
         };
         (0..self.nodes.len()).filter(waits).collect()
     }

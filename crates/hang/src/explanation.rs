@@ -60,6 +60,9 @@ pub struct Member {
     pub process: u32,
     pub command: String,
     pub thread: u32,
+    /// Whether that is the number of a goroutine.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_goroutine: bool,
     pub name: String,
     pub wait: Wait,
     pub has_moved: bool,
@@ -247,6 +250,7 @@ impl Member {
             process,
             command: command.to_owned(),
             thread: thread.tid,
+            is_goroutine: thread.is_goroutine,
             name: thread.name.clone(),
             wait: thread.wait.clone(),
             has_moved: thread.has_moved,

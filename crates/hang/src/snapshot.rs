@@ -90,6 +90,9 @@ pub struct Thread {
     pub frames: Vec<Frame>,
     /// The path that a signal handler interrupted.
     pub interrupted: Vec<Frame>,
+    /// Whether it is a goroutine; its number is that of Go's runtime then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_goroutine: bool,
 }
 
 /// A function of a call path.
@@ -247,6 +250,8 @@ pub enum Reason {
     With,
     /// It runs the initialiser that the others wait for.
     Initialiser,
+    /// Of all goroutines, only its code and stack acquire this lock.
+    Goroutine,
     /// Its signal handler interrupted a function that takes the lock, and no other thread can have it.
     Handler,
 }

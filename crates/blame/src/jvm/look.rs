@@ -39,11 +39,23 @@ pub enum JavaWait {
     /// It runs, or is in native code.
     Runs,
     Sleeps,
-    Lock { object: u64, class: String, is_monitor: bool, owner: JavaOwner },
+    Lock {
+        object: u64,
+        class: String,
+        is_monitor: bool,
+        owner: JavaOwner,
+    },
     /// The end of the initialiser of a class.
-    Initialiser { class: String, owner: Option<u32> },
+    Initialiser {
+        class: String,
+        owner: Option<u32>,
+    },
     /// `Object.wait`, or a parked thread.
-    Event { object: u64, class: String, is_parked: bool },
+    Event {
+        object: u64,
+        class: String,
+        is_parked: bool,
+    },
     /// It waits for an object that the collector clears.
     Collector,
     /// A worker of a pool of the class library that has no task; one with a limit of time only ends.

@@ -190,6 +190,47 @@ fn idle_programs_of_java_are_not_hung() {
     assert_java(classes, "lost", "unknown", "not_seen", &["Hangs.main (Hangs.java:"]);
 }
 
+/// Asserts the verdict of a way to hang of a program of Go, and that its sentence has these words.
+fn assert_go(program: &Path, way: &str, class: &str, code: &str, words: &[&str]) {
+    let Some((_hanging, answer)) = found(program, &[way]) else { return };
+    let explanation = &answer["explanation"];
+    assert_eq!((&explanation["class"], &explanation["finding"]["code"]), (&class.into(), &code.into()), "{answer:#}");
+    let text = answer["text"].as_str().unwrap();
+    assert!(words.iter().all(|word| text.contains(word)), "{text}");
+}
+
+#[test]
+fn goroutines_that_wait_for_each_other_are_named() {
+    let programs = Programs::new();
+    for flags in [&["build"][..], &["build", "-ldflags=-s -w"]] {
+        let program = programs.path("hangs");
+        if !compiles("go", flags, [&source("hangs.go"), &program], "-o") {
+            return;
+        }
+        let both = ["goroutine", "main.pay (hangs.go:", "main.audit (hangs.go:", "probably holds"];
+        assert_go(&program, "mutexes", "deadlock", "cycle", &both);
+        let both = ["main.(*bank).move (hangs.go:", "main.(*bank).check (hangs.go:", "sync.RWMutex"];
+        assert_go(&program, "fields", "deadlock", "cycle", &both);
+        assert_go(&program, "readers", "deadlock", "cycle", &["main.reread (hangs.go:", "main.rewrite (hangs.go:"]);
+        assert_go(&program, "again", "deadlock", "self_deadlock", &["main.again (hangs.go:"]);
+        assert_go(&program, "channels", "hang", "no_waker", &["all 6 goroutines", "main.main (hangs.go:"]);
+        assert_go(&program, "cond", "hang", "no_waker", &["all 2 goroutines"]);
+    }
+}
+
+#[test]
+fn idle_programs_of_go_are_not_hung() {
+    let programs = Programs::new();
+    let program = programs.path("hangs");
+    if !compiles("go", &["build"], [&source("hangs.go"), &program], "-o") {
+        return;
+    }
+    assert_go(&program, "server", "not_hung", "going", &["requests on port", "main.main (hangs.go:"]);
+    for way in ["sleep", "signal", "ticker", "busy", "select"] {
+        assert_go(&program, way, "not_hung", "going", &[]);
+    }
+}
+
 #[test]
 fn traced_program_that_hangs_has_the_verdict_first() {
     let programs = Programs::new();

@@ -2,6 +2,7 @@
 
 mod call;
 mod channels;
+mod go;
 mod guesses;
 mod java;
 mod process;
@@ -37,6 +38,7 @@ pub struct Looker {
     at: Instant,
     allowance: Allowance,
     asks: bool,
+    goroutines: go::Marks,
 }
 
 /// The data of a process that are kept between looks.
@@ -60,7 +62,15 @@ impl Looker {
     pub fn within(allowance: &Allowance) -> Self {
         let (known, marks) = Default::default();
         let (at, allowance) = (Instant::now(), allowance.clone());
-        Self { names: Names::within(&allowance), known, marks, at, allowance, asks: false }
+        Self {
+            names: Names::within(&allowance),
+            known,
+            marks,
+            at,
+            allowance,
+            asks: false,
+            goroutines: go::Marks::default(),
+        }
     }
 
     /// Makes it ask virtual machines of Java what their threads wait for, at the second look.
@@ -156,6 +166,9 @@ impl Looker {
             && let Some(known) = self.known.get(&pid)
         {
             java::fill(&mut process, &known.map, &natives);
+        }
+        if process.language == Language::Go {
+            go::fill(&mut process, &mut self.names, &mut self.goroutines);
         }
         process
     }

@@ -42,6 +42,7 @@ fn cycles_name_each_thread_once() {
         (recorded!("interpreter"), ["initialize", "submit"]),
         (recorded!("rust_cycle"), ["abba::pay", "abba::audit"]),
         (recorded!("java_cycle"), ["Hangs.payMixed", "Hangs.auditMixed"]),
+        (recorded!("go_cycle"), ["main.pay", "main.audit"]),
         (recorded!("java_classes"), ["Hangs$Left.<clinit>", "Hangs$Right.<clinit>"]),
     ] {
         let found = explain(&snapshot);
@@ -50,6 +51,7 @@ fn cycles_name_each_thread_once() {
         assert_eq!(places(&found), expected);
     }
     assert!(likely(&explain(&recorded!("rust_cycle")), Reason::Stack));
+    assert!(likely(&explain(&recorded!("go_cycle")), Reason::Goroutine));
     assert!(likely(&explain(&recorded!("python_cycle")), Reason::With));
     assert!(likely(&explain(&recorded!("interpreter")), Reason::Interpreter));
     assert!(!likely(&explain(&recorded!("cycle")), Reason::Stack), "glibc names the owner");
@@ -161,6 +163,23 @@ fn java_pools_are_kept_apart_by_the_names_of_their_threads() {
     snapshot.processes[0].threads.pop();
     snapshot.processes[0].threads.push(same);
     assert!(matches!(explain(&snapshot).finding, Finding::NoWaker { .. }), "the task waits for something else");
+}
+
+/// A timer, a connection or a goroutine that runs could wake any other.
+#[test]
+fn goroutines_hang_only_if_all_of_them_wait() {
+    let mut channels = recorded!("go_channels");
+    let found = explain(&channels);
+    let Finding::NoWaker { members } = &found.finding else { panic!("{found:?}") };
+    assert!(members.len() == 6 && members.iter().all(|member| member.is_goroutine), "{members:?}");
+    assert_eq!(crate::words::lines(&found).len(), 2, "those at one place have one line");
+    let asleep = Thread { tid: 99, is_goroutine: true, wait: Wait::Time { span_s: None }, ..Thread::default() };
+    channels.processes[0].threads.push(asleep);
+    assert_eq!(explain(&channels).class, Class::NotHung);
+    channels.processes[0].threads.pop();
+    channels.processes[0].left_out = 1;
+    assert_ne!(explain(&channels).class, Class::Hang, "one that was not looked at");
+    assert_eq!(explain(&recorded!("go_server")).class, Class::NotHung);
 }
 
 /// A hook could wake the only thread with code of the program, as in a server that waits for its end.
