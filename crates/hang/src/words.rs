@@ -122,13 +122,16 @@ fn cycle(members: &[Member]) -> String {
 }
 
 /// Returns the object of a wait together with the member that could end it.
-fn target(member: &Member, next: &Member, members: &[Member]) -> String {
-    let next = thread_in(next, members);
+fn target(member: &Member, next_member: &Member, members: &[Member]) -> String {
+    let next = thread_in(next_member, members);
     match &member.wait {
         Wait::Lock(lock) => {
+            // A writer that waits for the readers keeps later ones waiting.
+            let waits_too = matches!(&next_member.wait, Wait::Lock(other) if other.address == lock.address);
             let holds = match lock.owner {
                 Owner::Likely { .. } => "probably holds",
                 _ if lock.kind == "class" => "runs",
+                _ if waits_too && lock.kind == "sync.RWMutex" => "has asked for before",
                 _ => "holds",
             };
             format!("{}, which {next} {holds}", lock_name(lock))
@@ -331,6 +334,7 @@ fn object(wait: &Wait) -> String {
                 ("cond", Some(name)) => format!("the condition variable {name}"),
                 ("sem", Some(name)) => format!("the semaphore {name}"),
                 ("barrier", Some(name)) => format!("the barrier {name}"),
+                ("join", _) => "the end of a thread".into(),
                 ("notify", Some(class)) => format!("a notification of a {class}"),
                 ("park", Some(class)) if class.ends_with("ConditionObject") => "a signal of a condition".into(),
                 ("park", Some(class)) => format!("another thread to wake it at a {class}"),

@@ -7,6 +7,8 @@
 
 use crate::code::decoded;
 use crate::memory::{read, u32_at, u64_at};
+use iced_x86::{FlowControl, Instruction};
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The function of the runtime that adds a goroutine to the list.
@@ -139,31 +141,105 @@ impl Runtime {
 
 /// Returns the places that code refers to by their distance from it, in the order of their addresses.
 fn variables(code: &[u8], begin: u64) -> Vec<u64> {
-    let mut found: Vec<u64> = uses(code, begin).into_iter().filter_map(|one| one.variable).collect();
+    let instructions = instructions(code, begin);
+    let mut found: Vec<u64> = instructions.iter().filter_map(variable).collect();
     found.sort_unstable();
     found.dedup();
     found
 }
 
-/// An instruction's use of a variable, or the function that it calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Use {
-    /// The address of the instruction after it.
-    pub next: u64,
-    pub variable: Option<u64>,
-    pub called: Option<u64>,
+fn variable(instruction: &Instruction) -> Option<u64> {
+    instruction.is_ip_rel_memory_operand().then(|| instruction.ip_rel_memory_address())
 }
 
-/// Returns the uses in some code that begins at an address.
-pub fn uses(code: &[u8], begin: u64) -> Vec<Use> {
+/// The code of a function.
+#[derive(Clone, Debug)]
+pub struct Code(Vec<Instruction>);
+
+/// A call of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// The address that it returns to.
+    pub next: u64,
+    pub called: u64,
+    /// The variable that the code names last before it.
+    pub variable: Option<u64>,
+}
+
+impl Code {
+    /// Decodes the code of a function, as far as it is one that the reader has.
+    pub fn of(code: &[u8], begin: u64, is_in_it: impl FnMut(u64) -> bool) -> Self {
+        let mut is_in_it = is_in_it;
+        let mut all = instructions(code, begin);
+        let end = all.iter().position(|one| one.is_call_near() && !is_in_it(one.next_ip()));
+        all.truncate(end.unwrap_or(all.len()));
+        Self(all)
+    }
+
+    /// Returns the calls in it.
+    pub fn calls(&self) -> Vec<Call> {
+        /// Bytes of instructions between the one with the variable and the call.
+        const BETWEEN: u64 = 24;
+        let (mut found, mut last) = (Vec::new(), None);
+        for one in &self.0 {
+            if one.is_call_near() {
+                let variable = last.filter(|(at, _)| one.next_ip() - at <= BETWEEN).map(|(_, variable)| variable);
+                found.push(Call { next: one.next_ip(), called: one.near_branch_target(), variable });
+                last = None;
+            }
+            last = variable(one).map(|variable| (one.next_ip(), variable)).or(last);
+        }
+        found
+    }
+
+    /// Returns whether a path leads from one place to another past none of the calls that return to `except`. The function
+    /// of such a call is often inlined up to an atomic instruction, behind which the call itself is rare: a path with that
+    /// instruction passes the call as well.
+    pub fn leads(&self, from: u64, to: u64, except: &[u64]) -> bool {
+        /// Instructions between the atomic one and the call.
+        const BETWEEN: usize = 10;
+        let barrier = |next: &u64| {
+            let call = self.0.iter().position(|one| one.next_ip() == *next)?;
+            let is_behind =
+                |from: usize| (from.saturating_sub(BETWEEN)..from).rev().find(|at| self.0[*at].has_lock_prefix());
+            let branch = |target: u64| {
+                let is_it = |one: &Instruction| {
+                    one.flow_control() == FlowControl::ConditionalBranch && one.near_branch_target() == target
+                };
+                self.0.iter().position(is_it)
+            };
+            // The block of a rare path is behind the others, and begins at the target of a branch.
+            let block = (call.saturating_sub(BETWEEN)..=call).rev().find_map(|at| branch(self.0[at].ip()));
+            Some(is_behind(call).or_else(|| is_behind(block?)).unwrap_or(call))
+        };
+        let barriers: Vec<usize> = except.iter().filter_map(barrier).collect();
+        let places: HashMap<u64, usize> = self.0.iter().enumerate().map(|(place, one)| (one.ip(), place)).collect();
+        let (mut open, mut seen) = (vec![from], HashSet::new());
+        while let Some(at) = open.pop() {
+            let Some(place) = places.get(&at).filter(|place| seen.insert(**place)) else { continue };
+            let one = &self.0[*place];
+            if one.next_ip() == to {
+                return true;
+            }
+            if barriers.contains(place) {
+                continue;
+            }
+            match one.flow_control() {
+                FlowControl::UnconditionalBranch => open.push(one.near_branch_target()),
+                FlowControl::ConditionalBranch => open.extend([one.near_branch_target(), one.next_ip()]),
+                FlowControl::Next | FlowControl::Call | FlowControl::IndirectCall => open.push(one.next_ip()),
+                _ => {}
+            }
+        }
+        false
+    }
+}
+
+fn instructions(code: &[u8], begin: u64) -> Vec<Instruction> {
     let (mut at, mut found) = (0, Vec::new());
     while let Some(instruction) = code.get(at..).and_then(|rest| decoded(rest, begin + at as u64)) {
         at += instruction.len();
-        let variable = instruction.is_ip_rel_memory_operand().then(|| instruction.ip_rel_memory_address());
-        let called = instruction.is_call_near().then(|| instruction.near_branch_target());
-        if variable.is_some() || called.is_some() {
-            found.push(Use { next: instruction.next_ip(), variable, called });
-        }
+        found.push(instruction);
     }
     found
 }
@@ -268,12 +344,23 @@ mod tests {
     }
 
     #[test]
-    fn variables_and_calls_are_those_of_the_instructions() {
-        // mov 0x10(%rip),%rax; call +2
-        let code = [0x48, 0x8b, 0x05, 0x10, 0, 0, 0, 0xe8, 2, 0, 0, 0];
-        let found = uses(&code, 0x1000);
-        assert_eq!(found[0], Use { next: 0x1007, variable: Some(0x1017), called: None });
-        assert_eq!(found[1], Use { next: 0x100c, variable: None, called: Some(0x100e) });
-        assert_eq!(variables(&code, 0x1000), [0x1017]);
+    fn calls_have_the_variable_before_them() {
+        // lea 0(%rip),%rax; call +2
+        let code = [0x48, 0x8d, 0x05, 0, 0, 0, 0, 0xe8, 2, 0, 0, 0];
+        let whole = Code::of(&code, 0x1000, |_| true);
+        assert_eq!(whole.calls(), [Call { next: 0x100c, called: 0x100e, variable: Some(0x1007) }]);
+        assert_eq!(variables(&code, 0x1000), [0x1007]);
+        assert!(Code::of(&code, 0x1000, |_| false).calls().is_empty());
+    }
+
+    #[test]
+    fn path_past_an_atomic_instruction_passes_the_rare_call_behind_it() {
+        // call; lock xadd %ebx,(%rdx); je +5; call; call; ret
+        let call = [0xe8, 0, 0, 0, 0];
+        let code = [&call[..], &[0xf0, 0x0f, 0xc1, 0x1a, 0x74, 5], &call, &call, &[0xc3]].concat();
+        let code = Code::of(&code, 0, |_| true);
+        assert!(code.leads(5, 21, &[]), "to the last call");
+        assert!(!code.leads(5, 21, &[16]), "the second one releases");
+        assert!(!code.leads(21, 16, &[]), "not back");
     }
 }

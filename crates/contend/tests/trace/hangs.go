@@ -78,6 +78,40 @@ func rewrite(wanted chan bool) {
 	table.Lock()
 }
 
+//go:noinline
+func lock(mutex *sync.Mutex) {
+	mutex.Lock()
+}
+
+func twice() {
+	accounts.Lock()
+	fmt.Fprint(os.Stderr, "")
+	accounts.Unlock()
+	accounts.Lock()
+	accounts.Unlock()
+}
+
+func (b *bank) outer(inner *bank) {
+	b.first.Lock()
+	b.sum++
+	b.first.Unlock()
+	inner.first.Lock()
+	inner.first.Unlock()
+}
+
+func (b *bank) nested() {
+	b.first.Lock()
+	defer b.first.Unlock()
+	b.outer(b)
+}
+
+// keeps holds a mutex that a function which has returned acquired.
+func keeps(mutex *sync.Mutex) {
+	lock(mutex)
+	time.Sleep(5 * time.Second)
+	mutex.Unlock()
+}
+
 func main() {
 	fmt.Println("begins")
 	both.Add(2)
@@ -90,6 +124,31 @@ func main() {
 		b := &bank{}
 		go b.move()
 		go b.check()
+		time.Sleep(time.Hour)
+	case "nested":
+		go (&bank{}).nested()
+		time.Sleep(time.Hour)
+	case "twice":
+		go keeps(&accounts)
+		time.Sleep(100 * time.Millisecond)
+		twice()
+	case "outer":
+		one, other := &bank{}, &bank{}
+		go keeps(&other.first)
+		time.Sleep(100 * time.Millisecond)
+		one.outer(other)
+	case "turns":
+		for range 8 {
+			go func() {
+				for {
+					accounts.Lock()
+					journal.Lock()
+					time.Sleep(time.Millisecond)
+					journal.Unlock()
+					accounts.Unlock()
+				}
+			}()
+		}
 		time.Sleep(time.Hour)
 	case "again":
 		go again()

@@ -211,9 +211,10 @@ fn goroutines_that_wait_for_each_other_are_named() {
         assert_go(&program, "mutexes", "deadlock", "cycle", &both);
         let both = ["main.(*bank).move (hangs.go:", "main.(*bank).check (hangs.go:", "sync.RWMutex"];
         assert_go(&program, "fields", "deadlock", "cycle", &both);
-        assert_go(&program, "readers", "deadlock", "cycle", &["main.reread (hangs.go:", "main.rewrite (hangs.go:"]);
+        assert_go(&program, "readers", "deadlock", "cycle", &["main.reread (hangs.go:", "has asked for before"]);
+        assert_go(&program, "nested", "deadlock", "self_deadlock", &["main.(*bank).", "hangs.go:"]);
         assert_go(&program, "again", "deadlock", "self_deadlock", &["main.again (hangs.go:"]);
-        assert_go(&program, "channels", "hang", "no_waker", &["all 6 goroutines", "main.main (hangs.go:"]);
+        assert_go(&program, "channels", "hang", "no_waker", &["all 6 goroutines", "main.main.func"]);
         assert_go(&program, "cond", "hang", "no_waker", &["all 2 goroutines"]);
     }
 }
@@ -226,7 +227,8 @@ fn idle_programs_of_go_are_not_hung() {
         return;
     }
     assert_go(&program, "server", "not_hung", "going", &["requests on port", "main.main (hangs.go:"]);
-    for way in ["sleep", "signal", "ticker", "busy", "select"] {
+    // In the last three, a goroutine gets a mutex, or will in seconds.
+    for way in ["sleep", "signal", "ticker", "busy", "select", "turns", "twice", "outer"] {
         assert_go(&program, way, "not_hung", "going", &[]);
     }
 }
@@ -262,4 +264,88 @@ fn hanging_test_command_is_explained_and_ended() {
     assert!(std::fs::read_to_string(&file).unwrap().contains("<failure message=\"Deadlock: "));
     let green = run(&["sh", "-c", "echo out; sleep 2; exit 7"]);
     assert_eq!((green.status.code(), &*green.stdout), (Some(7), &b"out\n"[..]));
+}
+
+/// Runs a test suite; returns the exit status and standard error.
+fn suite(folder: &Path, command: &[&str]) -> (Option<i32>, String) {
+    let mut contend = Command::new(env!("CARGO_BIN_EXE_contend"));
+    contend.args(["test", "--deadline", "3s", "--output", "hang.xml", "--"]).args(command).current_dir(folder);
+    let output = contend.stdin(Stdio::null()).output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// Asserts that a suite with a hanging test is red with a sentence that has these words, and green without that test.
+fn assert_suite(folder: &Path, hanging: &[&str], green: &[&str], words: &[&str]) {
+    let (status, stderr) = suite(folder, hanging);
+    let sentence = stderr.lines().find(|line| line.starts_with("Deadlock: ")).unwrap_or_default();
+    assert!(status == Some(1) && words.iter().all(|word| sentence.contains(word)), "{status:?} {stderr}");
+    let file = folder.join("hang.xml");
+    assert!(std::fs::read_to_string(&file).unwrap().contains("<failure message=\"Deadlock: "));
+    let (status, stderr) = suite(folder, green);
+    assert_eq!(status, Some(0), "{stderr}");
+    assert!(!std::fs::read_to_string(&file).unwrap().contains("<failure"));
+}
+
+/// Copies files of `tests/trace/suites` into a folder, each to its place there; `None` without a program.
+fn copied(programs: &Programs, program: &str, files: &[(&str, &str)]) -> Option<std::path::PathBuf> {
+    let version = Command::new(program).arg(if program == "go" { "version" } else { "--version" }).output();
+    if !version.is_ok_and(|output| output.status.success()) {
+        println!("skipped: needs {program}");
+        return None;
+    }
+    let folder = programs.path(program);
+    for (from, to) in files {
+        let to = folder.join(to);
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        std::fs::copy(source(&format!("suites/{from}")), to).unwrap();
+    }
+    Some(folder)
+}
+
+#[test]
+fn suite_of_pytest_with_a_hanging_test_is_red() {
+    let programs = Programs::new();
+    let Some(folder) = copied(&programs, "python3", &[("test_store.py", "test_store.py")]) else { return };
+    let has_pytest = Command::new("python3").args(["-m", "pytest", "--version"]).output();
+    if !has_pytest.is_ok_and(|output| output.status.success()) {
+        return println!("skipped: needs pytest");
+    }
+    let pytest = ["python3", "-m", "pytest", "-q", "-p", "no:cacheprovider"];
+    let green = [&pytest[..], &["-k", "adds"]].concat();
+    assert_suite(&folder, &pytest, &green, &["pay (test_store.py:", "audit (test_store.py:"]);
+}
+
+#[test]
+fn suite_of_go_with_a_hanging_test_is_red() {
+    let programs = Programs::new();
+    let Some(folder) = copied(&programs, "go", &[("store_test.go", "store_test.go")]) else { return };
+    std::fs::write(folder.join("go.mod"), "module store\n\ngo 1.22\n").unwrap();
+    let words = ["goroutine", "store.TestPays.func1 (store_test.go:"];
+    assert_suite(&folder, &["go", "test", "./..."], &["go", "test", "-run", "Adds", "./..."], &words);
+}
+
+#[test]
+fn suite_of_cargo_with_a_hanging_test_is_red() {
+    let programs = Programs::new();
+    let Some(folder) = copied(&programs, "cargo", &[("store.rs", "tests/store.rs")]) else { return };
+    let manifest = "[package]\nname = \"store\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n";
+    std::fs::write(folder.join("Cargo.toml"), manifest).unwrap();
+    let words = ["store::pay (store.rs:", "store::audit (store.rs:"];
+    assert_suite(&folder, &["cargo", "test", "-q"], &["cargo", "test", "-q", "adds"], &words);
+}
+
+#[test]
+fn suite_of_junit_with_a_hanging_test_is_red() {
+    let programs = Programs::new();
+    let Some(folder) = copied(&programs, "javac", &[("StoreTest.java", "StoreTest.java")]) else { return };
+    let jars = ["junit4.jar", "hamcrest-all.jar", "hamcrest.jar"].map(|jar| format!("/usr/share/java/{jar}"));
+    let path = format!("{}:{}", jars.join(":"), folder.display());
+    let compiled = Command::new("javac").args(["-cp", &path, "StoreTest.java"]).current_dir(&folder).output();
+    if !compiled.is_ok_and(|output| output.status.success()) {
+        return println!("skipped: needs JUnit 4");
+    }
+    let java = ["java", "-cp", &path];
+    let hanging = [&java[..], &["org.junit.runner.JUnitCore", "StoreTest"]].concat();
+    let green = [&java[..], &["StoreTest"]].concat();
+    assert_suite(&folder, &hanging, &green, &["(pay)", "(audit)", "StoreTest.lock (StoreTest.java:"]);
 }

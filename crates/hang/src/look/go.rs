@@ -4,16 +4,18 @@
 //! that is set and a connection that is waited for leave a thread in the kernel's poll: it is kept, since it can wake
 //! any goroutine. Threads without a goroutine and those of the runtime wake no one, and are omitted.
 //!
-//! A mutex of Go does not say who owns it. It is inferred from the code: a goroutine is in a function that acquires this
-//! mutex, or acquires one through a pointer while its stack refers to this one; and no other goroutine is.
+//! A mutex of Go does not say who owns it. It is inferred from the code: a goroutine is in a function that acquired this
+//! mutex before the place where it is, and did not release it, or acquired one so through a pointer while its stack refers
+//! to this one; and no other goroutine is.
 
 use crate::snapshot::{Frame, Lock, Owner, Process, Reason, Seen, Thread, Wait};
 use blame::frames::function_of;
-use blame::golang::goroutines::{ADDS, Goroutine, Runtime, Status, uses};
+use blame::golang::goroutines::{ADDS, Call, Code, Goroutine, Runtime, Status};
 use blame::golang::{Kind, is_standard};
 use blame::memory::{read, u64_at};
 use blame::names::Names;
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 /// Goroutines that are looked at, and of them those whose code is searched for owners.
 const MOST: usize = 4_096;
@@ -25,6 +27,14 @@ const LOCKS: [&str; 2] = ["(*Mutex).lockSlow", "SemacquireMutex"];
 /// Those that a program calls to acquire a lock.
 const ACQUIRES: [&str; 6] =
     ["sync.(*Mutex).Lock", "sync.(*Mutex).lockSlow", "sync.(*RWMutex).Lock", "sync.(*RWMutex).RLock", READS, WRITES];
+/// And to release one.
+const RELEASES: [&str; 5] = [
+    "sync.(*Mutex).Unlock",
+    "sync.(*Mutex).unlockSlow",
+    "sync.(*RWMutex).Unlock",
+    "sync.(*RWMutex).RUnlock",
+    "sync.(*RWMutex).rUnlockSlow",
+];
 
 /// What is known of goroutines from the look before.
 #[derive(Default)]
@@ -111,6 +121,12 @@ pub fn fill(process: &mut Process, names: &mut Names, marks: &mut Marks) {
         .filter(|thread| !served.contains(&thread.tid) && (is_polling(thread) || has_c && may_be_of_c(thread)))
         .collect();
     others.sort_by_key(|thread| thread.tid);
+    for thread in &mut others {
+        // A poll with an end, for no connection, is for a timer.
+        if matches!(&thread.wait, Wait::Event { object, is_timed: true, .. } if object == "eventfd") {
+            thread.wait = Wait::Time { span_s: None };
+        }
+    }
     process.threads.extend(others);
 }
 
@@ -138,14 +154,35 @@ fn may_be_of_c(thread: &Thread) -> bool {
 struct Functions<'a> {
     pid: u32,
     names: &'a mut Names,
-    known: HashMap<u64, Vec<Acquires>>,
+    known: HashMap<u64, Rc<Known>>,
 }
 
-/// A call that acquires a lock: where it returns to, and the variable that it is for, if the code names one.
-#[derive(Clone, Copy)]
-struct Acquires {
-    next: u64,
-    variable: Option<u64>,
+/// The code of a function, with the calls in it that acquire locks, and those that release some.
+struct Known {
+    code: Code,
+    acquires: Vec<Call>,
+    releases: Vec<Call>,
+}
+
+/// A function of the program on a stack.
+struct Active {
+    known: Rc<Known>,
+    /// Where it is.
+    at: u64,
+    /// Whether it is a caller of the innermost one.
+    is_caller: bool,
+}
+
+impl Active {
+    /// Returns whether it acquired one of these locks on a way to where it is, and released none of them since.
+    fn has(&self, is_it: impl Fn(Option<u64>) -> bool) -> bool {
+        let of = |calls: &[Call]| {
+            calls.iter().filter(|call| is_it(call.variable)).map(|call| call.next).collect::<Vec<u64>>()
+        };
+        let releases = of(&self.known.releases);
+        let acquired = of(&self.known.acquires);
+        acquired.into_iter().filter(|next| *next != self.at).any(|next| self.known.code.leads(next, self.at, &releases))
+    }
 }
 
 impl Functions<'_> {
@@ -164,34 +201,30 @@ impl Functions<'_> {
         Named { goroutine, functions, wanted: None }
     }
 
-    /// Returns the calls by which the function with this address acquires locks.
-    fn acquires(&mut self, address: u64) -> Vec<Acquires> {
+    /// Returns the function that has this address.
+    fn known(&mut self, address: u64) -> Option<Rc<Known>> {
         const LARGEST: usize = 16 << 10;
-        let Some(begin) = self.names.function(self.pid, address) else { return Vec::new() };
+        let begin = self.names.function(self.pid, address)?;
         if let Some(known) = self.known.get(&begin) {
-            return known.clone();
+            return Some(known.clone());
         }
         let mut code = vec![0; LARGEST];
         let length = read(self.pid, begin, &mut code);
-        let (mut found, mut last) = (Vec::new(), None);
-        for one in uses(&code[..length], begin) {
-            if self.names.function(self.pid, one.next) != Some(begin) {
-                break;
+        let code = Code::of(&code[..length], begin, |next| self.names.function(self.pid, next) == Some(begin));
+        let (mut acquires, mut releases) = (Vec::new(), Vec::new());
+        for call in code.calls() {
+            let site = self.names.site(self.pid, call.called + 1);
+            let is =
+                |parts: &[&str]| function_of(&site).is_some_and(|name| parts.iter().any(|part| name.contains(part)));
+            if is(&ACQUIRES) {
+                acquires.push(call);
+            } else if is(&RELEASES) {
+                releases.push(call);
             }
-            // The address of the lock is the last thing that is loaded before the call.
-            const BETWEEN: u64 = 24;
-            if let Some(called) = one.called {
-                let site = self.names.site(self.pid, called + 1);
-                if function_of(&site).is_some_and(|name| ACQUIRES.iter().any(|part| name.contains(part))) {
-                    let variable = last.filter(|(at, _)| one.next - at <= BETWEEN).map(|(_, variable)| variable);
-                    found.push(Acquires { next: one.next, variable });
-                }
-                last = None;
-            }
-            last = one.variable.map(|variable| (one.next, variable)).or(last);
         }
-        self.known.insert(begin, found.clone());
-        found
+        let known = Rc::new(Known { code, acquires, releases });
+        self.known.insert(begin, known.clone());
+        Some(known)
     }
 }
 
@@ -271,7 +304,7 @@ fn owners(all: &[Named], names: &mut Functions<'_>) -> Owners {
     if wanted.is_empty() || all.len() > MOST_SEARCHED {
         return owners;
     }
-    let acquires: Vec<Vec<(bool, Acquires)>> = all.iter().map(|one| elsewhere(one, names)).collect();
+    let active: Vec<Vec<Active>> = all.iter().map(|one| active(one, names)).collect();
     for (lock, kept) in wanted {
         let waits = |one: &Named, role: Role| one.wanted == Some((role, lock));
         // A writer that waits for the readers keeps all later ones waiting.
@@ -284,15 +317,16 @@ fn owners(all: &[Named], names: &mut Functions<'_>) -> Owners {
         // The code names the lock, or the semaphore in it.
         let is_mutex = all.iter().any(|one| waits(one, Role::Owner));
         let of_it = lock..lock + if is_mutex { 8 } else { 24 };
-        let names_it = |acquires: &&(bool, Acquires)| acquires.1.variable.is_some_and(|one| of_it.contains(&one));
-        let through_pointer = |acquires: &&(bool, Acquires)| acquires.1.variable.is_none();
         let matches = |place: usize, is_near: bool| {
-            let found = &acquires[place];
-            let is_known = found.iter().any(|one| names_it(&one));
+            let names_it = |variable: Option<u64>| variable.is_some_and(|one| of_it.contains(&one));
             // A waiter refers to what it waits for in any case: only a caller says something.
-            let is_caller = |one: &&(bool, Acquires)| through_pointer(one) && (one.0 || !is_waiter(&all[place]));
-            is_known || found.iter().any(|one| is_caller(&one)) && refers(&all[place].goroutine, lock, is_near)
+            let counts = |one: &&Active| one.is_caller || !is_waiter(&all[place]);
+            active[place].iter().any(|one| one.has(names_it))
+                || active[place].iter().filter(counts).any(|one| one.has(|variable| variable.is_none()))
+                    && refers(&all[place].goroutine, lock, is_near)
         };
+        // Another one that refers to the lock may have acquired it in a function that has returned.
+        let may_be_elsewhere = all.iter().any(|one| !is_waiter(one) && refers(&one.goroutine, lock, false));
         let single = |is_waiting: bool, is_near: bool| {
             let mut found = (0..all.len()).filter(|one| is_waiter(&all[*one]) == is_waiting && matches(*one, is_near));
             let first = found.next();
@@ -300,6 +334,7 @@ fn owners(all: &[Named], names: &mut Functions<'_>) -> Owners {
         };
         for (is_waiting, is_near) in [(false, false), (false, true), (true, false)] {
             match single(is_waiting, is_near) {
+                (Some(_), false) if is_waiting && may_be_elsewhere => break,
                 (Some(one), false) => {
                     owners.insert((lock, kept), (all[one].goroutine.number, true));
                     break;
@@ -312,19 +347,15 @@ fn owners(all: &[Named], names: &mut Functions<'_>) -> Owners {
     owners
 }
 
-/// Returns the calls of the program's functions on a stack that acquire locks, other than those that they are in, and
-/// whether each is in a caller of the innermost function.
-fn elsewhere(one: &Named, names: &mut Functions<'_>) -> Vec<(bool, Acquires)> {
+/// Returns the program's functions on a stack.
+fn active(one: &Named, names: &mut Functions<'_>) -> Vec<Active> {
     let own = |functions: &[Frame]| functions.iter().any(|frame| frame.is_own);
-    let places: Vec<usize> = (0..one.functions.len()).filter(|place| own(&one.functions[*place])).collect();
-    let mut found = Vec::new();
-    for (depth, place) in places.into_iter().enumerate() {
-        let address = one.goroutine.frames[place];
-        found.extend(
-            names.acquires(address).into_iter().filter(|call| call.next != address).map(|call| (depth > 0, call)),
-        );
-    }
-    found
+    let places = (0..one.functions.len()).filter(|place| own(&one.functions[*place]));
+    let found = places.enumerate().filter_map(|(depth, place)| {
+        let at = one.goroutine.frames[place];
+        Some(Active { known: names.known(at)?, at, is_caller: depth > 0 })
+    });
+    found.collect()
 }
 
 /// Returns whether a goroutine's stack has the address of a lock, or of an object that it may be in.
@@ -363,7 +394,9 @@ fn wait(pid: u32, one: &Named, owners: &Owners, (poller, name): (Option<&Wait>, 
             Wait::Lock(Lock { address, name, kind: kind.into(), owner, ..Lock::default() })
         }
         Kind::Sleep => Wait::Time { span_s: None },
-        Kind::Io => poller.cloned().unwrap_or_else(|| outside("the network")),
+        // The poll has all connections: the one of a goroutine that does not accept new ones is not known.
+        Kind::Io if has(one, ".accept") => poller.cloned().unwrap_or_else(|| outside("accept")),
+        Kind::Io => outside("a connection or a file"),
         kind => event(match kind {
             Kind::Channel => "channel",
             Kind::Select => "select",

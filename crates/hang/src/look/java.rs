@@ -36,7 +36,9 @@ fn apply(process: &mut Process, found: JavaLook, natives: &HashMap<u32, Native>)
         let of_library = |one: &JavaThread| one.frames.iter().all(blame::jvm::Frame::is_of_library);
         let waits_for_collector =
             threads.get(&thread.tid).is_some_and(|one| one.wait == JavaWait::Collector && of_library(one));
-        !waits_for_collector && !found.of_machine.contains(&thread.tid)
+        // The first thread waits for the one that ended `main`, and that one for all others.
+        let joins_it = matches!(thread.wait, Wait::Join { thread } if found.of_machine.contains(&thread));
+        !waits_for_collector && !joins_it && !found.of_machine.contains(&thread.tid)
     });
     for thread in &mut process.threads {
         let Some(one) = threads.remove(&thread.tid) else { continue };
@@ -71,6 +73,7 @@ fn wait(pid: u32, thread: JavaThread, left_s: Option<f64>) -> Option<Wait> {
         JavaOwner::Gone => Owner::Gone { thread: 0 },
     };
     let is_timed = thread.is_timed;
+    let joins = thread.frames.iter().any(|frame| frame.method == "java.lang.Thread.join");
     let lock = |kind: &str, class: &str, address, owner| {
         let (kind, name) = (kind.to_owned(), Some(plain(class)));
         Wait::Lock(Lock { address, name, kind, owner, is_timed, ..Lock::default() })
@@ -84,7 +87,12 @@ fn wait(pid: u32, thread: JavaThread, left_s: Option<f64>) -> Option<Wait> {
             lock("class", &class, 0, owned(owner.map_or(JavaOwner::Unknown, JavaOwner::Thread)))
         }
         JavaWait::Event { object, class, is_parked } => Wait::Event {
-            object: if is_parked { "park" } else { "notify" }.into(),
+            object: match (joins, is_parked) {
+                (true, _) => "join",
+                (_, true) => "park",
+                _ => "notify",
+            }
+            .into(),
             name: (!class.is_empty()).then(|| plain(&class)),
             address: object,
             is_timed,

@@ -172,6 +172,8 @@ fn goroutines_hang_only_if_all_of_them_wait() {
     let found = explain(&channels);
     let Finding::NoWaker { members } = &found.finding else { panic!("{found:?}") };
     assert!(members.len() == 6 && members.iter().all(|member| member.is_goroutine), "{members:?}");
+    let is_last_an_end = matches!(&members[5].wait, Wait::Event { object, .. } if object == "group");
+    assert!(is_last_an_end, "the wait for the others says less");
     assert_eq!(crate::words::lines(&found).len(), 2, "those at one place have one line");
     let asleep = Thread { tid: 99, is_goroutine: true, wait: Wait::Time { span_s: None }, ..Thread::default() };
     channels.processes[0].threads.push(asleep);
