@@ -250,7 +250,7 @@ pub enum Reason {
     With,
     /// It runs the initialiser that the others wait for.
     Initialiser,
-    /// Of all goroutines, only its code and stack acquire this lock.
+    /// Only its code and stack, of all goroutines, acquire this lock.
     Goroutine,
     /// Its signal handler interrupted a function that takes the lock, and no other thread can have it.
     Handler,

@@ -131,7 +131,7 @@ fn target(member: &Member, next_member: &Member, members: &[Member]) -> String {
             let holds = match lock.owner {
                 Owner::Likely { .. } => "probably holds",
                 _ if lock.kind == "class" => "runs",
-                _ if waits_too && lock.kind == "sync.RWMutex" => "has asked for before",
+                _ if waits_too && lock.kind == "sync.RWMutex" => "has requested before",
                 _ => "holds",
             };
             format!("{}, which {next} {holds}", lock_name(lock))

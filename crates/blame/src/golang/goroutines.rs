@@ -42,7 +42,7 @@ pub struct Goroutine {
     pub mark: u64,
 }
 
-/// What a goroutine does.
+/// The activity of a goroutine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// It runs, or is ready to.
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn path_past_an_atomic_instruction_passes_the_rare_call_behind_it() {
+    fn atomic_instruction_stands_for_the_rare_call_behind_it() {
         // call; lock xadd %ebx,(%rdx); je +5; call; call; ret
         let call = [0xe8, 0, 0, 0, 0];
         let code = [&call[..], &[0xf0, 0x0f, 0xc1, 0x1a, 0x74, 5], &call, &call, &[0xc3]].concat();

@@ -185,7 +185,7 @@ impl<'a> Dump<'a> {
             if count % LINES == LINES - 1 && is_over() {
                 return None;
             }
-            if line.starts_with('"') {
+            if let Some(rest) = line.strip_prefix('"') {
                 if threads.len() >= MOST_THREADS {
                     return None;
                 }
@@ -193,7 +193,7 @@ impl<'a> Dump<'a> {
                 let number = number_of(line).unwrap_or_default();
                 threads.push(Thread {
                     number,
-                    name: line[1..].rsplit_once("\" ").map_or("", |(name, _)| name),
+                    name: rest.rsplit_once("\" ").map_or("", |(name, _)| name),
                     now: Now::Waiting,
                     is_timed: false,
                     event: None,

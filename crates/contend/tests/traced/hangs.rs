@@ -211,7 +211,7 @@ fn goroutines_that_wait_for_each_other_are_named() {
         assert_go(&program, "mutexes", "deadlock", "cycle", &both);
         let both = ["main.(*bank).move (hangs.go:", "main.(*bank).check (hangs.go:", "sync.RWMutex"];
         assert_go(&program, "fields", "deadlock", "cycle", &both);
-        assert_go(&program, "readers", "deadlock", "cycle", &["main.reread (hangs.go:", "has asked for before"]);
+        assert_go(&program, "readers", "deadlock", "cycle", &["main.reread (hangs.go:", "has requested before"]);
         assert_go(&program, "nested", "deadlock", "self_deadlock", &["main.(*bank).", "hangs.go:"]);
         assert_go(&program, "again", "deadlock", "self_deadlock", &["main.again (hangs.go:"]);
         assert_go(&program, "channels", "hang", "no_waker", &["all 6 goroutines", "main.main.func"]);
@@ -286,7 +286,7 @@ fn assert_suite(folder: &Path, hanging: &[&str], green: &[&str], words: &[&str])
     assert!(!std::fs::read_to_string(&file).unwrap().contains("<failure"));
 }
 
-/// Copies files of `tests/trace/suites` into a folder, each to its place there; `None` without a program.
+/// Copies files of `tests/trace/suites` into a directory, each to its place there; `None` without a program.
 fn copied(programs: &Programs, program: &str, files: &[(&str, &str)]) -> Option<std::path::PathBuf> {
     let version = Command::new(program).arg(if program == "go" { "version" } else { "--version" }).output();
     if !version.is_ok_and(|output| output.status.success()) {

@@ -36,7 +36,7 @@ const RELEASES: [&str; 5] = [
     "sync.(*RWMutex).rUnlockSlow",
 ];
 
-/// What is known of goroutines from the look before.
+/// The marks of goroutines at the look before.
 #[derive(Default)]
 pub struct Marks(HashMap<(u32, u64), u64>);
 

@@ -10,7 +10,7 @@ const PATIENCE: Duration = Duration::from_millis(1_000);
 /// A thread that waits for a monitor looks at it once more now and then, up to once a second.
 const MOST_LOOKS: u64 = 2;
 
-/// What the kernel shows of a thread.
+/// The data of a thread that the kernel shows.
 pub struct Native {
     /// How often it ran since the look before, if it waited in the same way then.
     pub turns: Option<u64>,

@@ -13,7 +13,7 @@ pub fn find(case: &Case<'_>) -> Option<Finding> {
     let mut pools: BTreeMap<(u32, String, &str), Vec<usize>> = BTreeMap::new();
     for node in case.hung() {
         let (process, thread) = case.nodes[node];
-        // A goroutine is no worker: each has a function of the runtime that begins it.
+        // A goroutine is not a worker: each has a function of the runtime that begins it.
         let task = task(thread).filter(|_| !thread.is_goroutine && waits_for_result(&thread.wait));
         if let Some((dispatcher, _)) = task {
             let name = dispatcher.function.clone().unwrap_or_default();
