@@ -12,7 +12,6 @@ pub struct Program {
 
 pub const PROGRAMS: &[Program] = &[
     Program { package: "contend", name: "contend", describes_itself: true, needs_c: false },
-    Program { package: "contend-picture", name: "contend-png", describes_itself: false, needs_c: false },
     // The arithmetic of TLS is in C and assembly.
     Program { package: "contend-remote", name: "contend-serve", describes_itself: false, needs_c: true },
     Program { package: "contend-remote", name: "contend-fetch", describes_itself: false, needs_c: true },

@@ -102,6 +102,11 @@ pub fn kind_by_use(purpose: Option<Purpose>, kind: Option<Kind>, is_named: bool)
     let of_library = kind.filter(|_| !is_named);
     match purpose {
         None | Some(Purpose::Pool) => kind,
+        Some(Purpose::Turns) => {
+            of_library.filter(|kind| !matches!(kind, Kind::Condition | Kind::Semaphore | Kind::Park))
+        }
+        // At a barrier of two threads, each wakes the other in turn.
+        Some(Purpose::Exclusion) if matches!(of_library, Some(Kind::Barrier | Kind::Join)) => of_library,
         Some(Purpose::Exclusion) => of_library.filter(|kind| kind.is_lock()).or(Some(Kind::Lock)),
         Some(Purpose::Work | Purpose::Together | Purpose::Poll) => of_library.or(Some(Kind::Park)),
     }

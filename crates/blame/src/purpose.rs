@@ -5,11 +5,14 @@
 //! This needs no names, stacks or symbols, so that a program's own lock is known whatever its functions are called, and
 //! without any.
 //!
-//! Locks whose threads each sleep at a separate word, and those that no thread released in the time, are not decided.
+//! Where each thread sleeps at a word of its own, the words that are waited for in one place of the code are looked at together.
+//! Threads that pass them on may have a lock, or be the stages of some work: that is not decided. Nor is it for locks that no
+//! thread released in the time.
 //!
 //! The same holds for goroutines and the channels at which they wait: a channel can be a queue, a pool, or a lock.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The use of an object by the threads that wait for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,6 +27,9 @@ pub enum Purpose {
     Together,
     /// Most waits end by their time limit.
     Poll,
+    /// Each thread waits for an object of its own, and wakes another thread that waits in the same place: they take turns with a
+    /// lock, or hand work on.
+    Turns,
 }
 
 /// An object that threads wait for. The words of a process that are one object have one block: the C library's condition
@@ -47,6 +53,16 @@ impl Block {
         Self { within: if is_private { u64::from(process) } else { 0 }, address: block_address(address) }
     }
 
+    /// Returns the place of the code in which words are waited for, by the innermost addresses of a call path: those of the C
+    /// library's functions, and of those that called them.
+    pub fn place(process: u32, path: &[u64]) -> Self {
+        const INNERMOST: usize = 4;
+        let mut hasher = DefaultHasher::new();
+        path.iter().take(INNERMOST).for_each(|address| address.hash(&mut hasher));
+        // A word has an even address.
+        Self { within: u64::from(process), address: hasher.finish() | 1 }
+    }
+
     /// Returns one side of a channel: those that receive from it and those that send to it wait at separate places of the
     /// runtime.
     pub fn side(channel: u64, place: u64) -> Self {
@@ -65,6 +81,8 @@ pub enum End {
 #[derive(Default)]
 pub struct Uses {
     uses: HashMap<Block, Use>,
+    /// The place in which each word was waited for last.
+    places: HashMap<Block, Block>,
     /// The threads that were woken at an object, and have neither woken another nor waited there since; and when that was.
     got: HashMap<(u32, Block), u64>,
 }
@@ -105,6 +123,8 @@ const MOST_WAITERS: usize = 1_024;
 
 /// Number of waits after which the threads' next calls decide.
 const FEW: u64 = 3;
+/// Threads of which the use of their words is looked at together: two that wake each other may as well ask and answer.
+const LEAST_IN_TURN: u64 = 3;
 /// The share of woken threads that pass the object on. In 23 objects for exclusion it was 0.88 to 1.00, and in 27 others 0.50
 /// at most; nothing is said in between.
 const PASSED_BY_MOST: f64 = 0.75;
@@ -119,6 +139,18 @@ impl Uses {
     fn at(&mut self, block: Block) -> Option<&mut Use> {
         let has_room = self.uses.len() < MOST_BLOCKS || self.uses.contains_key(&block);
         has_room.then(|| self.uses.entry(block).or_default())
+    }
+
+    /// Notes the place in which a thread waits for a word.
+    pub fn waits_in(&mut self, place: Block, block: Block) {
+        if self.places.len() < MOST_BLOCKS || self.places.contains_key(&block) {
+            self.places.insert(block, place);
+        }
+    }
+
+    /// Returns the place in which a word was waited for last.
+    pub fn place_of(&self, block: Block) -> Option<Block> {
+        self.places.get(&block).copied()
     }
 
     /// Notes that a thread asks for an object, and does not have it from before.
@@ -181,8 +213,19 @@ impl Uses {
 
     /// Returns what a word is for; `None` where its use does not say, as with a single waiter.
     pub fn purpose(&self, process: u32, address: u64) -> Option<Purpose> {
-        let of = |is_private| self.of(Block::of(process, address, is_private));
-        of(true).or_else(|| of(false))
+        let blocks = [true, false].map(|is_private| Block::of(process, address, is_private));
+        blocks.into_iter().find_map(|block| self.of(block).or_else(|| self.of_place(block)))
+    }
+
+    /// Returns what a word is for at which one thread alone waits, by the use of all words that are waited for in the same place.
+    fn of_place(&self, block: Block) -> Option<Purpose> {
+        let waiters = |block: &Block| self.uses.get(block).map_or(0, |one| one.tally.waiters);
+        let place = self.places.get(&block).filter(|place| waiters(&block) == 1 && waiters(place) >= LEAST_IN_TURN)?;
+        match self.of(*place)? {
+            Purpose::Exclusion | Purpose::Pool => Some(Purpose::Turns),
+            Purpose::Work => Some(Purpose::Work),
+            Purpose::Together | Purpose::Poll | Purpose::Turns => None,
+        }
     }
 
     /// Returns what an object is for; `None` where its use does not say.
@@ -192,6 +235,19 @@ impl Uses {
 }
 
 impl Tally {
+    /// Adds the use of another object, for several that are one.
+    pub fn add(&mut self, other: &Self) {
+        self.waiters += other.waiters;
+        self.waits += other.waits;
+        self.timeouts += other.timeouts;
+        self.wakes += other.wakes;
+        self.wakes_by_waiters += other.wakes_by_waiters;
+        self.woken += other.woken;
+        self.passed += other.passed;
+        self.kept += other.kept;
+        self.shared += other.shared;
+    }
+
     /// Returns what the object is for; `None` where its use does not say.
     pub fn purpose(&self) -> Option<Purpose> {
         if self.waiters < 2 {
@@ -307,6 +363,44 @@ mod tests {
             uses.waited(2, block(), End::Woken, at);
         }
         assert_eq!(purpose(&uses), None);
+    }
+
+    /// Each of three threads sleeps at its own word; the one that goes on wakes the next.
+    #[test]
+    fn words_of_single_threads_are_looked_at_together() {
+        let used = |threads: u32, path: &dyn Fn(u32) -> u64| {
+            let mut uses = Uses::default();
+            let word = |thread: u32| Block::of(1, 0x100 * u64::from(thread), true);
+            let place = |thread: u32| Block::place(1, &[1, 2, 3, path(thread)]);
+            for at in 0..30 {
+                let (thread, next) = (at as u32 % threads, (at as u32 + 1) % threads);
+                uses.waits_in(place(thread), word(thread));
+                for block in [word(thread), place(thread)] {
+                    uses.asks(thread, block);
+                    uses.waited(thread, block, End::Woken, 100 * at);
+                }
+                for block in [Some(word(next)), uses.place_of(word(next))].into_iter().flatten() {
+                    uses.passes(thread, block, 100 * at + 50);
+                    uses.woke(thread, block, 1);
+                }
+            }
+            uses.purpose(1, 0x100)
+        };
+        assert_eq!(used(3, &|_| 4), Some(Purpose::Turns));
+        assert_eq!(used(2, &|_| 4), None, "a request and its answer");
+        assert_eq!(used(3, &|thread| thread.into()), None, "stages of different functions");
+        let mut answers = Uses::default();
+        for at in 0..30 {
+            let (client, word) = (at as u32 % 3, Block::of(1, 0x100 * (at % 3), true));
+            answers.waits_in(Block::place(1, &[1]), word);
+            for block in [word, Block::place(1, &[1])] {
+                answers.asks(client, block);
+                answers.waited(client, block, End::Woken, 100 * at);
+                answers.passes(9, block, 100 * at + 50);
+                answers.woke(9, block, 1);
+            }
+        }
+        assert_eq!(answers.purpose(1, 0x100), Some(Purpose::Work));
     }
 
     /// A pause in the record, in which the threads may have passed it on.

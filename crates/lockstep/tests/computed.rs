@@ -3,9 +3,10 @@
 use chance::{Gap, Ranks};
 use instruments::clock::Clock;
 use instruments::grind::Grind;
+use instruments::statistics::Interval;
 use lockstep::alignment::{Alignment, Exchange, Meeting};
 use lockstep::greeting::{Allowed, Greeting, assigned, build, obstacle};
-use lockstep::prediction::Job;
+use lockstep::prediction::{Job, agree};
 use lockstep::traces::{Traces, read, shortest_kept_ns, written};
 use lockstep::watched::{Injection, Schedule, Watched};
 use serde_json::json;
@@ -176,7 +177,7 @@ fn moment_in_an_interruption_is_held_until_its_end() {
 #[test]
 fn injected_interruption_holds_the_work_and_is_recorded() {
     let clock = Clock::calibrate(Duration::from_millis(20)).clock;
-    let grind = Grind { ns_per_load: 1.0, overhead_ns: 0.0, ns_per_cycle: None, search: Vec::new() };
+    let grind = Grind { ns_per_load: 1.0, overhead_ns: 0.0, cycles_per_load: None, search: Vec::new() };
     let ticks = |us: f64| clock.to_ticks(us * 1e3);
     let begin = || {
         let due = clock.stamp() + ticks(3_000.0);
@@ -339,4 +340,30 @@ fn only_the_longest_of_too_many_gaps_are_kept() {
     let kept = |room| gaps.iter().filter(|gap| gap.duration_ns >= shortest_kept_ns(&gaps, room)).count();
     // Gaps as long as the first that does not fit are dropped with it.
     assert_eq!([5, 4, 3, 2, 1].map(kept), [5, 4, 2, 2, 1]);
+}
+
+fn normal(random: &mut fastrand::Rng) -> f64 {
+    (-2.0 * (1.0 - random.f64()).ln()).sqrt() * (std::f64::consts::TAU * random.f64()).cos()
+}
+
+#[test]
+fn equal_values_differ_in_one_of_twenty_pairs() {
+    const PAIRS: usize = 4_000;
+    let mut random = fastrand::Rng::with_seed(17);
+    for error in [1.0, 2.0, 5.0] {
+        let mut measured = |error: f64| {
+            let value = 100.0 + error * normal(&mut random);
+            (value, Interval::new(value - 1.96 * error, value + 1.96 * error))
+        };
+        let differ = (0..PAIRS).filter(|_| !agree(measured(1.0), measured(error))).count();
+        assert!((140..=260).contains(&differ), "errors 1 and {error}: {differ} of {PAIRS}");
+    }
+}
+
+#[test]
+fn values_beyond_their_common_error_differ() {
+    let value = |value: f64, half: f64| (value, Interval::new(value - half, value + half));
+    // The intervals overlap, but neither contains the other value.
+    assert!(agree(value(1.0304, 0.0010), value(1.0316, 0.0009)));
+    assert!(!agree(value(1.0304, 0.0010), value(1.0320, 0.0009)));
 }

@@ -41,6 +41,9 @@ pub struct Cost {
     pub anchor: Option<String>,
 }
 
+/// The mark of a value without an interval: nothing shows how far a repetition would be from it.
+const UNCERTAIN: &str = "~";
+
 /// The aspect of a machine that a value is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Aspect {
@@ -116,6 +119,12 @@ impl Cost {
         Self { condition, ..self }
     }
 
+    /// Writes the value, with a mark where it has no interval.
+    pub fn value_words(&self) -> String {
+        let mark = if self.ns_ci.is_none() { UNCERTAIN } else { "" };
+        format!("{mark}{}", Unit::Ns.words_within(self.ns, self.ns_ci))
+    }
+
     /// Sets the lock.
     pub fn by_lock(self, lock: &str) -> Self {
         Self { lock: Some(lock.to_owned()), ..self }
@@ -154,12 +163,14 @@ impl Ladder {
     pub fn letters(&self, page: &Page) -> String {
         let rung = |cost: &Cost| Rung {
             words: cost.what.clone(),
-            figure: Unit::Ns.words(cost.ns),
+            figure: cost.value_words(),
             ns: cost.ns,
             ends: cost.ns_ci.map(|ends| (ends.low, ends.high)),
             then: cost.then.iter().map(|then| (then.year, then.ns)).collect(),
         };
-        terminal::ladder(&self.costs.iter().map(rung).collect::<Vec<Rung>>(), page)
+        let lines = terminal::ladder(&self.costs.iter().map(rung).collect::<Vec<Rung>>(), page);
+        let is_marked = self.costs.iter().any(|cost| cost.ns_ci.is_none());
+        lines + if is_marked { "  ~ no confidence interval\n" } else { "" }
     }
 }
 
@@ -178,6 +189,17 @@ mod tests {
         let order: Vec<&str> = ladder.costs.iter().map(|cost| cost.what.as_str()).collect();
         assert_eq!(order, ["2", "30"]);
         assert_eq!(Ladder::of([cost("", 0.0)]).costs, []);
+    }
+
+    #[test]
+    fn value_without_an_interval_is_marked() {
+        let plain = Page { width: 80, colour: false };
+        let known = Estimate::new(50.0, Some(Interval::new(45.0, 55.0)));
+        let certain = Ladder::of([Cost::new("a switch", "", known)]).letters(&plain);
+        assert!(certain.contains(" 50.0 ns") && !certain.contains('~'), "{certain}");
+        let single =
+            Ladder::of([Cost::new("a switch", "", Estimate::from(50.0)), cost("a call", 99.0)]).letters(&plain);
+        assert!(single.contains("~50.0 ns") && single.contains(" 100 ns") && single.lines().count() == 4, "{single}");
     }
 
     #[test]

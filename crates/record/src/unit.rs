@@ -62,8 +62,28 @@ impl Unit {
 
     /// Writes `value (low–high)`.
     pub fn words_with(self, value: f64, interval: Option<Interval>) -> String {
-        let ends = interval.map(|ends| format!(" ({})", span(self.words(ends.low), self.words(ends.high))));
-        self.words(value) + &ends.unwrap_or_default()
+        self.with(value, interval, Self::words)
+    }
+
+    /// Writes the value, with one digit where its interval is wider than itself.
+    pub fn words_within(self, value: f64, interval: Option<Interval>) -> String {
+        if is_wide(value, interval) { self.coarse(value, 1, Self::words) } else { self.words(value) }
+    }
+
+    fn with(self, value: f64, interval: Option<Interval>, words: fn(Self, f64) -> String) -> String {
+        let Some(ends) = interval else { return words(self, value) };
+        let (value, ends) = match is_wide(value, interval) {
+            true => (self.coarse(value, 1, words), [ends.low, ends.high].map(|end| self.coarse(end, 2, words))),
+            false => (words(self, value), [ends.low, ends.high].map(|end| words(self, end))),
+        };
+        let [low, high] = ends;
+        format!("{value} ({})", span(low, high))
+    }
+
+    /// Writes so many digits of the value.
+    fn coarse(self, value: f64, digits: usize, words: fn(Self, f64) -> String) -> String {
+        let rounded = format!("{value:.*e}", digits - 1).parse().unwrap_or(value);
+        without_trailing_zeros(&words(self, rounded))
     }
 
     /// Writes the value in a sentence: a number of things is a whole number.
@@ -78,17 +98,16 @@ impl Unit {
 
     /// Writes `value (low–high)`, rounded.
     pub fn rounded_with(self, figure: Estimate) -> String {
-        let ends = figure.interval.map(|ends| format!(" ({})", span(self.rounded(ends.low), self.rounded(ends.high))));
-        self.rounded(figure.value) + &ends.unwrap_or_default()
+        self.with(figure.value, figure.interval, Self::rounded)
     }
 
     /// Writes the value in a sentence: `value (95 % CI low–high)`, rounded; a value without an interval is marked so.
     pub fn estimate(self, figure: Estimate) -> String {
-        let ends = match figure.interval {
-            Some(ends) => format!("95 % CI {}", span(self.rounded(ends.low), self.rounded(ends.high))),
-            None => too_few("repetitions for a confidence interval", fewest_samples(0.5, CONFIDENCE) as usize),
-        };
-        format!("{} ({ends})", self.rounded(figure.value))
+        let why = || too_few("repetitions for a confidence interval", fewest_samples(0.5, CONFIDENCE) as usize);
+        match figure.interval {
+            Some(_) => self.rounded_with(figure).replacen('(', "(95 % CI ", 1),
+            None => format!("{} ({})", self.rounded(figure.value), why()),
+        }
     }
 
     /// Returns the name by which the page's script chooses how to write it.
@@ -103,6 +122,21 @@ impl Unit {
             Self::Cycles => "cycles",
             Self::Probability => "probability",
         }
+    }
+}
+
+/// Returns whether an interval is wider than its value, so that not even the first digit is certain.
+fn is_wide(value: f64, interval: Option<Interval>) -> bool {
+    interval.is_some_and(|ends| ends.width() > value.abs())
+}
+
+/// Removes zeros behind the point of the number at the begin: `40.0 ns` becomes `40 ns`.
+fn without_trailing_zeros(words: &str) -> String {
+    let end = words.find(|c: char| !c.is_ascii_digit() && !",.-".contains(c)).unwrap_or(words.len());
+    let (number, unit) = words.split_at(end);
+    match number.contains('.') {
+        true => format!("{}{unit}", number.trim_end_matches('0').trim_end_matches('.')),
+        false => words.to_owned(),
     }
 }
 
@@ -144,6 +178,19 @@ fn large(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn interval_wider_than_its_value_leaves_one_digit() {
+        let words =
+            |unit: Unit, value: f64, low: f64, high: f64| unit.words_with(value, Some(Interval::new(low, high)));
+        assert_eq!(words(Unit::Times, 36.0, 0.0021, 120.0), "40× (0.0021–120×)");
+        assert_eq!(words(Unit::Ns, 11_800.0, 0.0, 23_400.0), "10 µs (0 ns–23 µs)");
+        assert_eq!(words(Unit::Share, 0.034, 0.001, 0.07), "3 % (0.1–7 %)");
+        assert_eq!(words(Unit::Ns, 11_800.0, 11_000.0, 12_000.0), "11.8 µs (11.0–12.0 µs)");
+        let rate = Estimate::new(91_670.0, Some(Interval::new(10_234.0, 210_000.0)));
+        assert_eq!(Unit::PerS.estimate(rate), "90,000/s (95 % CI 10,000–210,000/s)");
+        assert_eq!(Unit::PerS.words_within(91_670.0, None), "91.7 k/s");
+    }
 
     #[test]
     fn numbers_of_a_column_are_written_in_one_way() {

@@ -217,7 +217,7 @@ pub fn threshold(clock: Clock) -> u64 {
 /// advance between most reads, and the step that follows is not a gap.
 fn usual(mut differences: Vec<u64>) -> u64 {
     let median = *differences.select_nth_unstable(READS / 2).1;
-    median.max(step(&differences.into_iter().collect()))
+    median.max(step(&differences.into_iter().collect()).unwrap_or(1))
 }
 
 #[cfg(test)]

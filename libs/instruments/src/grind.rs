@@ -10,7 +10,8 @@
 //! the last candidate needs all 100. The search ends with the same candidate as the original in a tenth of the time.
 //!
 //! In 1998 the author assumed 3 cycles per load to convert time into MHz. Here a second chain, of dependent register
-//! additions of one cycle each, measures the cycle, and the latency in cycles follows from it.
+//! additions of one cycle each, measures the cycle. Both chains are run in turns, and each ratio is of the same
+//! moment: cores change their frequency within milliseconds, so the best runs of two moments have no ratio.
 //!
 //! ```no_run
 //! use instruments::{clock::Clock, grind::Grind};
@@ -103,8 +104,9 @@ pub struct Grind {
     pub ns_per_load: f64,
     /// Cost of a run in nanoseconds in addition to its loads: call, loop entry and exit.
     pub overhead_ns: f64,
-    /// Nanoseconds per cycle, measured by the chain of additions; `None` if the architecture has no such chain.
-    pub ns_per_cycle: Option<f64>,
+    /// Load-to-use latency of the L1 cache in cycles, by runs of both chains in turns; `None` if the architecture has no
+    /// chain of additions, or if the ratios of the runs differ too much.
+    pub cycles_per_load: Option<f64>,
     /// Candidates of the search, from the shortest to the longest.
     pub search: Vec<Candidate>,
 }
@@ -159,7 +161,7 @@ impl Grind {
         let last = search[search.len() - 1];
         let ns_per_load = last.best_ns / last.loads as f64;
         let overhead_ns = (usual_ns(clock, SHORT) - clock_cost_ns - SHORT.loads() as f64 * ns_per_load).max(0.0);
-        Self { ns_per_load, overhead_ns, ns_per_cycle: cycle_ns(clock, clock_cost_ns), search }
+        Self { ns_per_load, overhead_ns, cycles_per_load: cycles_per_load(clock, clock_cost_ns), search }
     }
 
     /// Returns the work that takes `ns` nanoseconds on a CPU without interruptions; none for 0 or less.
@@ -175,14 +177,9 @@ impl Grind {
         Check { requested_ns: ns, best_ns: took[0] - clock_cost_ns, median_ns: took[RUNS / 2] - clock_cost_ns }
     }
 
-    /// Returns the core's clock rate in MHz, measured by the chain of additions.
+    /// Returns the core's clock rate in MHz, during the calibration of the load.
     pub fn mhz(&self) -> Option<f64> {
-        self.ns_per_cycle.map(|ns| 1e3 / ns)
-    }
-
-    /// Returns the load-to-use latency of the L1 cache in cycles.
-    pub fn cycles_per_load(&self) -> Option<f64> {
-        self.ns_per_cycle.map(|ns| self.ns_per_load / ns)
+        self.cycles_per_load.map(|cycles| 1e3 * cycles / self.ns_per_load)
     }
 }
 
@@ -214,14 +211,40 @@ fn usual_ns(clock: Clock, work: Work) -> f64 {
 
 const ADDITIONS_A_PASS: u64 = 32;
 
-/// Returns the length of a cycle in nanoseconds, by the best of 100 chains of about 30 µs each.
-pub fn cycle_ns(clock: Clock, clock_cost_ns: f64) -> Option<f64> {
-    const PASSES: u64 = 4_000;
+/// Returns the cycles of a load, by runs of loads and of additions in turns.
+///
+/// The best of both in 200 µs are of one frequency, mostly; an interruption, or an SMT sibling that competes for the
+/// adders, lengthens some runs only.
+fn cycles_per_load(clock: Clock, clock_cost_ns: f64) -> Option<f64> {
+    const PASSES: u64 = 800;
+    const LOADS: Work = Work::of_loads(160 * LOADS_A_PASS);
+    const MOMENTS: usize = 60;
+    const RUNS_A_MOMENT: usize = 10;
     add_in_a_row(1)?;
-    let best = runs(clock, RUNS, || {
-        add_in_a_row(PASSES);
-    })[0];
-    Some((best - clock_cost_ns) / (PASSES * ADDITIONS_A_PASS) as f64)
+    let ratio = |_| {
+        let (mut additions_ns, mut loads_ns) = (f64::INFINITY, f64::INFINITY);
+        for _ in 0..RUNS_A_MOMENT {
+            let run = run_ns(clock, || {
+                add_in_a_row(PASSES);
+            });
+            additions_ns = additions_ns.min(run);
+            loads_ns = loads_ns.min(run_ns(clock, || LOADS.run()));
+        }
+        let a_cycle = (additions_ns - clock_cost_ns) / (PASSES * ADDITIONS_A_PASS) as f64;
+        (loads_ns - clock_cost_ns) / LOADS.loads() as f64 / a_cycle
+    };
+    usual_ratio((0..MOMENTS).map(ratio).collect())
+}
+
+/// Returns the median of the ratios; `None` if the middle half of them differs by more than a fiftieth.
+///
+/// The frequency may change within a moment, or an SMT sibling compete through all of it, but not in most.
+fn usual_ratio(mut ratios: Vec<f64>) -> Option<f64> {
+    const AGREE: f64 = 0.02;
+    ratios.sort_by(f64::total_cmp);
+    let at = |share: usize| ratios.get(ratios.len() * share / 4).copied();
+    let (low, middle, high) = (at(1)?, at(2)?, at(3)?);
+    (high - low <= AGREE * middle).then_some(middle)
 }
 
 /// Runs dependent additions of one register to another, which take one cycle each on every core of the last twenty
@@ -316,12 +339,31 @@ mod tests {
 
     #[test]
     fn negative_or_tiny_length_gives_no_work() {
-        let grind = Grind { ns_per_load: 1.0, overhead_ns: 5.0, ns_per_cycle: Some(0.25), search: Vec::new() };
+        let grind = Grind { ns_per_load: 1.0, overhead_ns: 5.0, cycles_per_load: Some(4.0), search: Vec::new() };
         assert_eq!(grind.work(-1.0).loads(), 0);
         assert_eq!(grind.work(0.0).loads(), 0);
         assert_eq!(grind.work(105.0).loads(), 100);
         assert_eq!(grind.mhz(), Some(4_000.0));
-        assert_eq!(grind.cycles_per_load(), Some(4.0));
+    }
+
+    /// Loads of five cycles, on a core that changes between 2.8 and 3.1 GHz, and for some pairs between both runs.
+    #[test]
+    fn cycles_of_a_load_do_not_depend_on_the_frequency() {
+        let pair = |place: usize| {
+            let ghz = |moment: usize| if moment % 40 < 25 { 2.8 } else { 3.1 };
+            let interrupted = if place.is_multiple_of(17) { 1.3 } else { 1.0 };
+            5.0 / ghz(place + 1) * ghz(place) * interrupted
+        };
+        let ratio = usual_ratio((0..200).map(pair).collect()).unwrap();
+        assert!((ratio - 5.0).abs() < 1e-9, "{ratio}");
+        // The best of each, at two moments, gives 4.5 cycles.
+        assert!((5.0 / 3.1 * 2.8 - 4.52_f64).abs() < 0.01);
+    }
+
+    #[test]
+    fn ratios_that_disagree_give_no_cycles() {
+        assert_eq!(usual_ratio((0..200).map(|place| 4.5 + f64::from(place % 10) * 0.1).collect()), None);
+        assert_eq!(usual_ratio(Vec::new()), None);
     }
 
     #[test]

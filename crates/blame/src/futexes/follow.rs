@@ -144,6 +144,8 @@ struct Slept {
 struct Call {
     word: Word,
     block: Block,
+    /// The place in which it waits, or the last waiter of the word did that it wakes.
+    place: Option<Block>,
     command: u32,
     stack: StackNumber,
     waits: bool,
@@ -155,6 +157,11 @@ struct Call {
 }
 
 impl Call {
+    /// Returns the objects of which it is a use: the word, and the place in which that is waited for.
+    fn blocks(&self) -> impl Iterator<Item = Block> + use<> {
+        [Some(self.block), self.place].into_iter().flatten()
+    }
+
     /// Returns whether the time that has passed counts, whatever ends the call: a wait with a timeout, such as that for the
     /// next request, does not count if it ends with it.
     fn counts(&self) -> bool {
@@ -341,9 +348,11 @@ impl Follower {
             };
             self.standing.insert(thread, (call, stack));
             let word = Word::At { process, address };
+            let block = Block::of(process, address, operation & PRIVATE != 0);
             let call = Call {
                 word,
-                block: Block::of(process, address, operation & PRIVATE != 0),
+                block,
+                place: self.place_of_wait(block, process, stack),
                 command: operation & COMMAND,
                 stack,
                 waits: true,
@@ -446,12 +455,21 @@ impl Follower {
                 let block = Block::of(process, word, operation & PRIVATE != 0);
                 let word = Word::At { process, address: word };
                 let (waits, command) = (is_wait(operation), operation & COMMAND);
+                let place = if waits { self.place_of_wait(block, process, stack) } else { self.uses.place_of(block) };
                 let (began, sliced_to) = (raw_ns, raw_ns);
-                self.calls(thread, Call { word, block, command, stack, waits, may_time_out, began, sliced_to });
+                self.calls(thread, Call { word, block, place, command, stack, waits, may_time_out, began, sliced_to });
             }
             What::Return { result } => self.returned(raw_ns, thread, result),
             What::Out { .. } | What::Lost { .. } | What::Fork { .. } => {}
         }
+    }
+
+    /// Returns the place in which a thread waits for a word, which is remembered; `None` without a call path.
+    fn place_of_wait(&mut self, block: Block, process: u32, stack: StackNumber) -> Option<Block> {
+        let frames = &self.stacks.get(stack).filter(|path| !path.frames.is_empty())?.frames;
+        let place = Block::place(process, frames);
+        self.uses.waits_in(place, block);
+        Some(place)
     }
 
     /// Returns whether a call waits until the kernel clears the number of an ended thread. The kernel wakes its waiters as those
@@ -486,10 +504,12 @@ impl Follower {
             }
             slept => {
                 slept.into_iter().for_each(|slept| self.add(slept));
-                match call.waits {
-                    true => self.uses.asks(thread, call.block),
-                    false if is_wake(call.command) => _ = self.uses.passes(thread, call.block, call.began),
-                    false => {}
+                for block in call.blocks() {
+                    match call.waits {
+                        true => self.uses.asks(thread, block),
+                        false if is_wake(call.command) => _ = self.uses.passes(thread, block, call.began),
+                        false => {}
+                    }
                 }
                 (call, false)
             }
@@ -603,7 +623,7 @@ impl Follower {
         if !call.waits {
             if is_wake(call.command) {
                 let woken = if call.command == UNLOCK_PI { i64::from(result == 0) } else { result };
-                self.uses.woke(thread, call.block, woken.try_into().unwrap_or(0));
+                call.blocks().for_each(|block| self.uses.woke(thread, block, woken.try_into().unwrap_or(0)));
             }
             return;
         }
@@ -669,7 +689,7 @@ impl Follower {
             self.got.insert(thread, Got { word: call.word, stack: call.stack, at, woken: release });
         }
         if is_timeout {
-            self.uses.waited(thread, call.block, End::TimedOut, at);
+            call.blocks().for_each(|block| self.uses.waited(thread, block, End::TimedOut, at));
         }
         let turn = woken.and_then(|woken| Some((woken.release.at, woken.ran?)));
         let instead = turn.map_or_else(Vec::new, |(woken, (ran, cpu))| self.runs.between(woken, ran, cpu));
@@ -690,7 +710,7 @@ impl Follower {
             sum.timeouts += 1;
             return;
         }
-        self.uses.waited(wait.thread, call.block, End::Woken, wait.ended);
+        call.blocks().for_each(|block| self.uses.waited(wait.thread, block, End::Woken, wait.ended));
         if let Word::At { process, address } = call.word
             && self.turns.len() < MOST_TURNS
         {

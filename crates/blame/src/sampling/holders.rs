@@ -8,7 +8,7 @@ use super::{Sample, State};
 use crate::places::lock_at;
 use interpose::Region;
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::Ordering::Acquire;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 /// Different calls of other threads that are kept with a wait for a word, and combinations of them.
 const MOST_PEERS: usize = 8;
@@ -63,11 +63,27 @@ pub(super) fn holders(region: &Region, seen: &[Seen]) -> HashMap<u32, Held> {
         return holders;
     }
     // The thread that held a lock when its state was read.
+    let mut note = |by: u32, lock: u32, pair: u32| {
+        holders.entry(lock).or_insert(Held { by, pair, count: 0 });
+    };
     for seen in seen {
         let held = seen.held.iter().chain(&seen.through).filter(|(lock, _)| wanted.contains(lock));
-        for (lock, pair) in held {
-            holders.entry(*lock).or_insert(Held { by: seen.sample.thread, pair: *pair, count: 0 });
-        }
+        held.for_each(|(lock, pair)| note(seen.sample.thread, *lock, *pair));
+    }
+    // Where each thread has a condition of its own, the one that came through its own has what the others wait for.
+    let mut guarded: HashMap<u32, Vec<u32>> = HashMap::new();
+    for lock in &wanted {
+        guarded.entry(lock_at(region, *lock).guard.load(Relaxed)).or_default().push(*lock);
+    }
+    guarded.remove(&0);
+    for (seen, (own, pair)) in seen.iter().filter_map(|seen| Some((seen, seen.through?))) {
+        let guard = region.pairs.get(pair as usize).map_or(0, |pair| pair.guard().load(Relaxed));
+        let others = u32::try_from(guard).ok().and_then(|guard| guarded.get(&guard));
+        others
+            .into_iter()
+            .flatten()
+            .filter(|lock| **lock != own)
+            .for_each(|lock| note(seen.sample.thread, *lock, pair));
     }
     // The number of holders at one time.
     for thread in region.threads() {

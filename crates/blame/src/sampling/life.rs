@@ -19,6 +19,10 @@ pub struct Life {
     pub holds: HashMap<u32, f64>,
     /// Time on a CPU while it waited for a lock, by the samples.
     pub spun_s: f64,
+    /// Time in which it gave up its CPU again and again.
+    pub yielded_s: f64,
+    /// How often it had come to a CPU at the last sample.
+    pub(super) turns: u64,
     /// The CPUs that it may use, as a bit each.
     pub allowed: Allowed,
     pub(super) began_s: f64,
@@ -65,10 +69,22 @@ impl Life {
         (0..2).map(|sum| (self.sums[sum] - self.before[sum]) as f64 / 1e9).sum()
     }
 
+    /// Returns whether a thread gave up its CPU again and again since its last sample, which was this many ns ago and found it
+    /// not blocked: it was never without something to run, and came to a CPU again and again for moments.
+    pub(super) fn yields(&self, sample: &Sample, elapsed_ns: f64) -> bool {
+        /// The kernel takes a CPU away from a thread that works after a millisecond or more.
+        const MOMENT_NS: f64 = 20e3;
+        const SEVERAL: u64 = 3;
+        let [ran, ready] = [sample.ran_ns - self.sums[0], sample.ready_ns - self.sums[1]].map(|ns| ns as f64);
+        let turns = sample.turns.saturating_sub(self.turns);
+        let is_runnable = sample.state == State::Runnable && self.blocked.is_none();
+        is_runnable && turns >= SEVERAL && ran < MOMENT_NS * turns as f64 && ran + ready >= 0.9 * elapsed_ns
+    }
+
     pub(super) fn begin_part(&mut self) {
         self.waits.clear();
         self.holds.clear();
-        (self.spun_s, self.began_s, self.before) = (0.0, self.seen_s, self.sums);
+        (self.spun_s, self.yielded_s, self.began_s, self.before) = (0.0, 0.0, self.seen_s, self.sums);
     }
 
     /// Forgets the numbers of paths, which are given to others.
@@ -80,6 +96,7 @@ impl Life {
     pub(super) fn absorb(&mut self, other: Self) {
         self.seen_s += other.seen_s - other.began_s;
         self.spun_s += other.spun_s;
+        self.yielded_s += other.yielded_s;
         self.is_noted |= other.is_noted;
         other.waits.into_iter().for_each(|(wait, seconds)| *self.waits.entry(wait).or_default() += seconds);
         for sum in 0..2 {

@@ -7,6 +7,7 @@
 
 pub mod budget;
 pub mod clock;
+pub mod file_locks;
 mod holders;
 pub mod life;
 pub mod moments;
@@ -34,6 +35,8 @@ pub struct Sample {
     pub ran_ns: u64,
     /// The kernel's sum of its time on a run queue without a CPU, in ns.
     pub ready_ns: u64,
+    /// How often it came to a CPU.
+    pub turns: u64,
     pub state: State,
 }
 
@@ -192,7 +195,7 @@ fn open_files(process: u32, thread: u32) -> Option<Files> {
 
 fn sample(process: u32, thread: u32, files: &Files) -> Option<Sample> {
     let mut bytes = [0; 256];
-    let [ran_ns, ready_ns, _] = sums_in(text(&files.sums, &mut bytes)?)?;
+    let [ran_ns, ready_ns, turns] = sums_in(text(&files.sums, &mut bytes)?)?;
     let state = match files.call.as_ref().map(|call| call.read_at(&mut bytes, 0)) {
         Some(Ok(length)) => std::str::from_utf8(&bytes[..length]).ok().and_then(state_in)?,
         Some(Err(error)) if error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH) => {
@@ -200,7 +203,7 @@ fn sample(process: u32, thread: u32, files: &Files) -> Option<Sample> {
         }
         _ => State::Hidden,
     };
-    Some(Sample { process, thread, ran_ns, ready_ns, state })
+    Some(Sample { process, thread, ran_ns, ready_ns, turns, state })
 }
 
 fn text<'a>(file: &File, bytes: &'a mut [u8]) -> Option<&'a str> {
@@ -249,11 +252,14 @@ pub enum FileType {
 }
 
 impl FileType {
-    /// Finds the type of a descriptor of a process.
-    pub fn of(process: u32, descriptor: u64) -> Self {
+    /// Finds the type of a descriptor of a process, and the number of a pipe or a counter of events; 0 for other files.
+    pub fn of(process: u32, descriptor: u64) -> (Self, u64) {
         match read_link(format!("/proc/{process}/fd/{descriptor}")) {
-            Ok(path) => Self::of_path(path.as_os_str().as_encoded_bytes()),
-            Err(_) => Self::Unknown,
+            Ok(path) => {
+                let path = path.as_os_str().as_encoded_bytes();
+                (Self::of_path(path), channel(process, descriptor, path).unwrap_or(0))
+            }
+            Err(_) => (Self::Unknown, 0),
         }
     }
 
@@ -263,6 +269,16 @@ impl FileType {
             _ => Self::Channel,
         }
     }
+}
+
+/// Returns the number of the pipe that a descriptor's link names; that of a counter of events, which has no number, is made of
+/// the process and the descriptor.
+fn channel(process: u32, descriptor: u64, path: &[u8]) -> Option<u64> {
+    const OF_COUNTER: u64 = 1 << 63;
+    if path == b"anon_inode:[eventfd]" {
+        return Some(OF_COUNTER | u64::from(process) << 32 | descriptor & u64::from(u32::MAX));
+    }
+    std::str::from_utf8(path.strip_prefix(b"pipe:[")?.strip_suffix(b"]")?).ok()?.parse().ok()
 }
 
 #[cfg(test)]

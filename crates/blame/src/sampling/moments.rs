@@ -152,13 +152,13 @@ mod tests {
 
     const WORD: Wait = Wait::Word { process: 1, address: 0xf00 };
     const OTHER: Wait = Wait::Word { process: 1, address: 0xe00 };
-    const SLEEP: Wait = Wait::Call { number: 35, part: Part::Sleep };
+    const SLEEP: Wait = Wait::Call { number: 35, part: Part::Sleep, file: 0 };
 
     fn seen(thread: u32, wait: Option<Wait>) -> Seen {
         let call = Call { number: 202, arguments: [0; 4], pointer: 0, instruction: 0 };
         let state = if wait.is_some() { State::Blocked(call) } else { State::Runnable };
         Seen {
-            sample: Sample { process: 1, thread, ran_ns: 0, ready_ns: 0, state },
+            sample: Sample { process: 1, thread, ran_ns: 0, ready_ns: 0, turns: 0, state },
             span: 0.01,
             noted: None,
             polls: false,

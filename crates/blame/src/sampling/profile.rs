@@ -7,13 +7,14 @@
 
 use super::budget::{Part, may_wait_for_map, moves_bytes, part_of_call};
 use super::clock::{Clock, Pace};
+use super::file_locks::{self, FileLocks, file_of, is_of_file};
 use super::holders::{Seen, holders, judge, note_peers, object};
 use super::life::{Allowed, Life, Tries, allowed};
 use super::moments::{Moments, Turn};
 use super::notes::{CONDITION, Note, size_of_lock, threads_of};
 use super::quota::Quotas;
 use super::sockets::{Awaited, Sockets};
-use super::spins::Spins;
+use super::spins::{Spins, Waits};
 use super::waited::{Holder, Path, Wait, Waited, room};
 use super::{FileType, Sample, Sampler, State, call_of, name_of};
 use crate::lines::Lines;
@@ -63,12 +64,19 @@ pub struct Profile {
     pub follows_words: bool,
     parked: Parked,
     quotas: Quotas,
+    /// Whether a thread waited for the lock of a file in the last sample.
+    waits_for_files: bool,
+    /// The names of files whose locks were waited for, by the number in the wait, and those of the processes that had them.
+    file_names: HashMap<u64, String>,
+    owners: HashMap<u32, String>,
     sockets: Sockets,
     clock: Clock,
     spins: Spins,
     lines: Lines,
     /// Samples of threads on a CPU that spun for something that no call shows, by path.
     spinning: HashMap<Path, u64>,
+    /// Samples of threads that gave up their CPU, by path.
+    yielding: HashMap<Path, u64>,
     /// All samples of threads on a CPU, by path.
     running: HashMap<Path, u64>,
 }
@@ -123,6 +131,7 @@ impl Profile {
         self.parked.clear();
         self.labelled.clear();
         self.spinning.clear();
+        self.yielding.clear();
         self.lines.begin_part();
         self.running.clear();
         (self.samples, self.lost, self.spins.count) = (0, 0, 0);
@@ -143,7 +152,7 @@ impl Profile {
             self.own_numbers.clear();
         }
         let follows_words = self.follows_words;
-        let Self { sampler, lives, own_numbers, .. } = &mut *self;
+        let Self { sampler, lives, own_numbers, waits_for_files, .. } = &mut *self;
         let own_numbers = RefCell::new(own_numbers);
         // The library knows a thread by its number in the PID namespace of its process.
         let noted = |sample: &Sample| {
@@ -162,6 +171,8 @@ impl Profile {
             (note, known, stack)
         };
         let at = monotonic_raw_ns();
+        // Before the states: an owner that then waits for the lock itself has given it away.
+        let file_locks = if *waits_for_files { FileLocks::read() } else { FileLocks::default() };
         let samples = sampler.sample(processes, more);
         self.samples += 1;
         self.pythons.values_mut().for_each(Python::begin_sample);
@@ -173,6 +184,7 @@ impl Profile {
                 self.note(sample, note, path, region, now_s)
             })
             .collect();
+        self.waits_for_files = seen.iter().any(|seen| seen.wait.is_some_and(is_of_file));
         self.forget_ended(&seen);
         self.sample_cpus(&seen, now_s);
         let by_thread: HashMap<u32, &Seen> = seen.iter().map(|seen| (seen.sample.thread, seen)).collect();
@@ -186,6 +198,9 @@ impl Profile {
             {
                 waited.seconds += seen.span;
                 seen.path.iter().for_each(|path| *waited.paths.entry(*path).or_default() += seen.span);
+                if matches!(call, Wait::Call { file: 1.., .. }) {
+                    *waiters.entry(call).or_default() += 1;
+                }
             }
             let Some(object) = object(seen) else { continue };
             *waiters.entry(object).or_default() += 1;
@@ -208,6 +223,14 @@ impl Profile {
             }
             match object {
                 Wait::Lock(lock) => judge(waited, lock, seen, &holders, &by_thread),
+                wait if is_of_file(wait)
+                    && let Some(owner) = file_locks.owner(&seen.sample) =>
+                {
+                    file_locks::judge(waited, seen, owner, &by_thread);
+                    if self.owners.len() < file_locks::MOST_NAMES && !self.owners.contains_key(&owner) {
+                        self.owners.insert(owner, name_of(owner, owner).unwrap_or_default());
+                    }
+                }
                 _ => note_peers(waited, object, seen, &by_thread),
             }
         }
@@ -252,12 +275,14 @@ impl Profile {
         let Some(window) = self.clock.end(now_s) else { return };
         self.lines.note(&window, &self.unwinders);
         for (process, stack) in window.stacks {
-            let is_spinning = self.spins.is_spinning(process, stack.instruction);
+            let waits = self.spins.waits(process, stack.instruction);
             let Some(path) = self.unwound(process, None, &stack) else { continue };
             self.lines.note_path(process, stack.instruction, path);
             *self.running.entry(path).or_default() += 1;
-            if is_spinning {
-                *self.spinning.entry(path).or_default() += 1;
+            match waits {
+                Some(Waits::Spins) => *self.spinning.entry(path).or_default() += 1,
+                Some(Waits::Yields) => *self.yielding.entry(path).or_default() += 1,
+                None => {}
             }
         }
     }
@@ -305,6 +330,8 @@ impl Profile {
             waits: HashMap::new(),
             holds: HashMap::new(),
             spun_s: 0.0,
+            yielded_s: 0.0,
+            turns: sample.turns,
             allowed: Allowed::default(),
             began_s: now_s,
             seen_s: now_s,
@@ -325,7 +352,8 @@ impl Profile {
         let span = now_s - life.seen_s;
         let [ran, ready] = [0, 1].map(|part| (sums[part] - life.sums[part]) as f64);
         let ran_share = if ran + ready > 0.0 { ran / (ran + ready) } else { 1.0 };
-        (life.seen_s, life.sums) = (now_s, sums);
+        life.yielded_s += if life.yields(&sample, span * 1e9) { span } else { 0.0 };
+        (life.seen_s, life.sums, life.turns) = (now_s, sums, sample.turns);
         let polled = note.as_ref().filter(|_| noted.is_none()).and_then(|note| note.polled);
         let (wait, noted, polls) = match (polled, sample.state) {
             (Some(polled), State::Runnable) if life.tries.next(polled.number, polled.tries, ran) => {
@@ -395,8 +423,10 @@ impl Profile {
         {
             return Some(Wait::Lock(lock));
         }
-        let file =
-            if moves_bytes(call.number) { FileType::of(sample.process, call.arguments[0]) } else { FileType::Unknown };
+        let (file, channel) = match moves_bytes(call.number) {
+            true => FileType::of(sample.process, call.arguments[0]),
+            false => (FileType::Unknown, 0),
+        };
         let holds_lock = note_in.is_some_and(|(note, _)| !note.held.is_empty());
         let part = if may_wait_for_map(call.number) && waits_for_map(sample.process, sample.thread) {
             Part::Lock
@@ -408,7 +438,32 @@ impl Profile {
                 None => part_of_call(call.number, &call.arguments, file),
             }
         };
-        Some(Wait::Call { number: call.number, part })
+        let wait = Wait::Call { number: call.number, part, file: 0 };
+        let file = match call.number {
+            libc::SYS_read | libc::SYS_readv => channel,
+            _ if is_of_file(wait) => self.locked_file(sample.process, call.arguments[0]),
+            _ => 0,
+        };
+        Some(Wait::Call { number: call.number, part, file })
+    }
+
+    /// Returns the number of the file whose lock a thread waits for, and keeps its name.
+    fn locked_file(&mut self, process: u32, descriptor: u64) -> u64 {
+        let Some((file, name)) = file_of(process, descriptor) else { return 0 };
+        if self.file_names.len() < file_locks::MOST_NAMES {
+            self.file_names.entry(file).or_insert(name);
+        }
+        file
+    }
+
+    /// Returns the name of a file whose lock was waited for, by the number in the wait.
+    pub fn file_name(&self, file: u64) -> Option<&str> {
+        self.file_names.get(&file).map(String::as_str)
+    }
+
+    /// Returns the name of a process that had the lock of a file.
+    pub fn owner_name(&self, process: u32) -> Option<&str> {
+        self.owners.get(&process).map(String::as_str).filter(|name| !name.is_empty())
     }
 
     /// Returns whether a blocked thread is in the call in which it was seen the last time, and did not run since then.
@@ -564,14 +619,22 @@ impl Profile {
 
     /// Returns the part of the samples of threads on a CPU that spun, by path.
     pub fn spin_shares(&self) -> impl Iterator<Item = (Path, f64)> {
+        self.shares(&self.spinning)
+    }
+
+    /// Returns the part of the samples of threads on a CPU that gave it up to wait, by path.
+    pub fn yield_shares(&self) -> impl Iterator<Item = (Path, f64)> {
+        self.shares(&self.yielding)
+    }
+
+    fn shares<'a>(&self, counts: &'a HashMap<Path, u64>) -> impl Iterator<Item = (Path, f64)> + use<'a> {
         let all = self.spins.count.max(1) as f64;
-        self.spinning.iter().map(move |(path, count)| (*path, *count as f64 / all))
+        counts.iter().map(move |(path, count)| (*path, *count as f64 / all))
     }
 
     /// Returns the part of the samples of threads on a CPU outside of waits that the library notes, by path.
     pub fn running_shares(&self) -> impl Iterator<Item = (Path, f64)> {
-        let all = self.spins.count.max(1) as f64;
-        self.running.iter().map(move |(path, count)| (*path, *count as f64 / all))
+        self.shares(&self.running)
     }
 
     /// Returns the Python function that a number in a path of this process is of.
@@ -620,8 +683,15 @@ fn is_near(path: &[u64], site: u64) -> bool {
 /// Returns whether a thread waits for the kernel's lock of its address space, by the function of the kernel that it is
 /// in.
 fn waits_for_map(process: u32, thread: u32) -> bool {
-    let function = std::fs::read(format!("/proc/{process}/task/{thread}/wchan"));
-    function.is_ok_and(|function| function.starts_with(b"rwsem_down_"))
+    std::fs::read_to_string(format!("/proc/{process}/task/{thread}/wchan")).is_ok_and(|function| is_of_map(&function))
+}
+
+/// Returns whether a thread that sleeps in this function of the kernel waits for the lock of its address space. Some kernels name
+/// the function of the lock. Others name the one that acquires it, which is a call's own: what else that waits for is in
+/// functions that it calls, and these are named then.
+fn is_of_map(function: &str) -> bool {
+    const ACQUIRE: [&str; 8] = ["mprotect", "munmap", "mmap", "mremap", "brk", "madvise", "lock_mm", "find_vma"];
+    function.starts_with("rwsem_down_") || ACQUIRE.iter().any(|acquires| function.contains(acquires))
 }
 
 #[cfg(test)]
@@ -638,6 +708,18 @@ mod tests {
         assert_eq!(address_in(&own, &other, 0x7f00_0000_1040), Some(0x7e00_0000_6040));
         assert_eq!(address_in(&own, &other[..1], 0x7f00_0000_1040), None);
         assert_eq!(address_in(&own, &other, 0x7f00_0000_2040), None);
+    }
+
+    #[test]
+    fn lock_of_the_address_space_is_known_from_the_kernels_function() {
+        let of_map =
+            ["rwsem_down_write_slowpath", "do_mprotect_pkey", "__vm_munmap", "vm_mmap_pgoff", "lock_mm_and_find_vma"];
+        assert!(of_map.iter().all(|function| is_of_map(function)));
+        assert!(
+            ["0", "", "folio_wait_bit_common", "futex_do_wait", "shrink_node"]
+                .iter()
+                .all(|function| !is_of_map(function))
+        );
     }
 
     #[test]

@@ -8,11 +8,20 @@ use crate::memory::read;
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use std::collections::HashMap;
 
+/// The way in which a thread on a CPU waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waits {
+    /// In a loop that tries a word again and again.
+    Spins,
+    /// It gives up its CPU, and goes on as soon as it has one: for a lock or for work.
+    Yields,
+}
+
 /// The loops that are known.
 #[derive(Default)]
 pub struct Spins {
     /// Whether an instruction of a process is in such a loop.
-    known: HashMap<(u32, u64), bool>,
+    known: HashMap<(u32, u64), Option<Waits>>,
     /// All samples of threads on a CPU.
     pub count: u64,
 }
@@ -20,8 +29,8 @@ pub struct Spins {
 const MOST_KNOWN: usize = 65_536;
 
 impl Spins {
-    /// Counts a sample, and returns whether its instruction is in a loop that spins.
-    pub fn is_spinning(&mut self, process: u32, instruction: u64) -> bool {
+    /// Counts a sample, and returns how the thread waits, if its instruction is in a loop that does.
+    pub fn waits(&mut self, process: u32, instruction: u64) -> Option<Waits> {
         self.count += 1;
         if let Some(known) = self.known.get(&(process, instruction)) {
             return *known;
@@ -32,14 +41,30 @@ impl Spins {
         let mut code = [0; 2 * AROUND];
         let from = instruction.saturating_sub(AROUND as u64);
         let length = read(process, from, &mut code);
-        let is_spinning = length == code.len() && is_spin_loop(&code);
-        self.known.insert((process, instruction), is_spinning);
-        is_spinning
+        let waits = match () {
+            () if length < code.len() => None,
+            () if gives_up_cpu(&code) => Some(Waits::Yields),
+            () => is_spin_loop(&code).then_some(Waits::Spins),
+        };
+        self.known.insert((process, instruction), waits);
+        waits
     }
 }
 
 /// Bytes before the instruction and from it on that are looked at.
 const AROUND: usize = 32;
+
+/// Returns whether the instruction in the middle of code is the call of the kernel that gives up the CPU, or next to it.
+fn gives_up_cpu(code: &[u8; 2 * AROUND]) -> bool {
+    // mov eax,24; syscall
+    #[cfg(target_arch = "x86_64")]
+    const CALL: [u8; 7] = [0xb8, 0x18, 0, 0, 0, 0x0f, 0x05];
+    // mov x8,#124; svc #0
+    #[cfg(not(target_arch = "x86_64"))]
+    const CALL: [u8; 8] = [0x88, 0x0f, 0x80, 0xd2, 0x01, 0, 0, 0xd4];
+    // A sample in the call has the instruction behind it.
+    (0..=CALL.len()).any(|at| code[AROUND - at..].starts_with(&CALL))
+}
 
 /// Returns whether the code around an instruction, which is in the middle, is that of a loop that spins. It has the hint
 /// for such loops, or tries to set a word from the target of a jump back to that jump.
@@ -159,6 +184,18 @@ mod tests {
         // mov rax,rsi; lock cmpxchg [rdi+8],r8; jne back, with 64 bits.
         let wide = [0x48, 0x89, 0xf0, 0xf0, 0x4c, 0x0f, 0xb1, 0x47, 0x08, 0x75, 0xf5];
         assert!([0, 3, 9].iter().all(|at| is_spin_loop(&around(&wide, *at))));
+    }
+
+    #[test]
+    fn call_that_gives_up_the_cpu_is_known_from_its_number() {
+        // endbr64; mov eax,24; syscall; ret
+        let code = [0xf3, 0x0f, 0x1e, 0xfa, 0xb8, 0x18, 0, 0, 0, 0x0f, 0x05, 0xc3];
+        for at in [4, 9, 11] {
+            assert!(gives_up_cpu(&around(&code, at)), "{at}");
+        }
+        // mov eax,25; syscall; ret
+        let other = [0xb8, 0x19, 0, 0, 0, 0x0f, 0x05, 0xc3];
+        assert!((0..other.len()).all(|at| !gives_up_cpu(&around(&other, at))));
     }
 
     #[test]

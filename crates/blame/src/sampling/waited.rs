@@ -12,8 +12,8 @@ pub enum Wait {
     Lock(u32),
     /// A futex word that is in no such lock.
     Word { process: u32, address: u64 },
-    /// A system call, by its number.
-    Call { number: i64, part: Part },
+    /// A system call, by its number; `file` is the pipe or the counter of events that it reads, 0 for any other call.
+    Call { number: i64, part: Part, file: u64 },
     /// Something that the kernel does not show.
     Hidden,
 }

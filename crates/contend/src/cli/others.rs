@@ -85,10 +85,7 @@ pub const OTHERS: &[Other] = &[
         examples: &[
             ("contend report --output page.html", "Write a report of the last record"),
             ("contend report last~1 last --output page.html", "Write a comparison of the last two records"),
-            (
-                "contend report --picture \"std, 1 thread: locking\" --output std.svg",
-                "Write one histogram (.png for a slide)",
-            ),
+            ("contend report --picture \"std, 1 thread: locking\" --output std.svg", "Write one histogram"),
         ],
         below: &[],
         run: |matches, shared, _| report::run(&report::Flags::from_arg_matches(matches)?, shared),

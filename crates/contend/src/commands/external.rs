@@ -2,7 +2,7 @@
 //! executes `contend-NAME …`, searched next to contend and then on the path.
 //!
 //! It replaces the process, and does not start a child: signals, the terminal and the exit status are the program's
-//! own. A program that only draws for a command is found in the same way, and started.
+//! own.
 
 use anyhow::{Context, bail};
 use clap::{Arg, Command};

@@ -1,9 +1,9 @@
-//! `contend ladder`: the costs of waiting on this machine, as one picture: as text, as SVG or PNG, as rows.
+//! `contend ladder`: the costs of waiting on this machine, as one picture: as text, as SVG, as rows.
 
-use super::picture::Kind;
+use super::picture;
 use super::reading::Reading;
 use super::{archived, survey_record};
-use crate::output::Destination;
+use crate::output::{Destination, print_or_write};
 use anyhow::{Context, bail};
 use archive::{Catalogue, Entry, Location, Summary};
 use clap::{Args, ValueHint};
@@ -38,19 +38,20 @@ struct Answer<'a> {
     ladder: &'a Ladder,
 }
 
-/// Draws the ladder of a record: as SVG or PNG into a file with such a suffix, otherwise as text or as `--format`
+/// Draws the ladder of a record: as SVG into a file with that suffix, otherwise as text or as `--format`
 /// selects.
 ///
 /// # Errors
 /// There is no such record, its experiments have no costs, or the picture cannot be written.
 pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
-    let kind = Kind::of(shared)?;
+    let is_picture = picture::is_requested(shared)?;
     let (source, further) = chosen(flags.record.as_deref(), shared)?;
     let ladder = Reading::of(&source)?.ladder().with_context(|| nothing(&source))?;
     let ladder = with_user_supplied(ladder, &further);
     let machine = report::machine(&source.environment);
-    if let Some(kind) = kind {
-        kind.write(&report::ladder_file(&ladder, &machine, report::time(&source.environment).as_deref()), shared)?;
+    if is_picture {
+        let svg = report::ladder_file(&ladder, &machine, report::time(&source.environment).as_deref());
+        print_or_write(&svg, shared)?;
         return Ok(Outcome::Done);
     }
     let answer = Answer { record: &source.name, machine, ladder: &ladder };

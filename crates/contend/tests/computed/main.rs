@@ -31,7 +31,6 @@ mod manual;
 mod model;
 mod mutants;
 mod old_records;
-mod picture;
 mod recorded;
 mod records_of_tomorrow;
 mod report;

@@ -84,7 +84,7 @@ fn survey_ends_with_findings_and_old_values() {
     let output = contend(&["survey", "--only", "load,model", "--seconds", "0.5", "--quiet"]);
     let (stdout, _) = text(&output);
     let (found, table) = stdout.split_once("then and now").expect("the closing table");
-    assert!(found.starts_with("Findings\n  - An additional process would get"), "{stdout}");
+    assert!(found.starts_with("Findings\n  - ") && found.contains("is left over by all other threads"), "{stdout}");
     assert!(found.contains("[load: CPU"), "{stdout}");
     assert!(table.contains("1998 work done by two spinners on one CPU") && table.contains("99.92 %"), "{stdout}");
     assert!(table.contains("1999 frames from loss to loss, computed"), "{stdout}");

@@ -10,19 +10,8 @@ const QUESTIONS: [&str; 4] = ["is_terminal()", "tcgetwinsize(", "dup2_stdout(", 
 /// The place itself; the progress bar, whose text the observer escapes; and the full-screen terminal, whose charts
 /// are drawn through a library that drops control characters.
 const OUTLETS: [&str; 3] = ["harness/src/output.rs", "harness/src/bar.rs", "terminal/src/full_screen/mod.rs"];
-const CRATES: [&str; 11] = [
-    "archive",
-    "contend",
-    "experiments",
-    "harness",
-    "locks",
-    "picture",
-    "record",
-    "remote",
-    "report",
-    "screen",
-    "terminal",
-];
+const CRATES: [&str; 10] =
+    ["archive", "contend", "experiments", "harness", "locks", "record", "remote", "report", "screen", "terminal"];
 
 pub fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {

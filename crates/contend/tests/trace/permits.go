@@ -1,5 +1,5 @@
 // Permits are messages in a channel, and are kept during a slow call; or one goroutine holds a mutex for long, and eight
-// others hold it shortly.
+// others hold it shortly; or readers keep a lock from the writers, which wait for each other.
 package main
 
 import (
@@ -42,6 +42,23 @@ func look() {
 	time.Sleep(300 * time.Microsecond)
 }
 
+var pages sync.RWMutex
+
+//go:noinline
+func scan() {
+	pages.RLock()
+	time.Sleep(20 * time.Millisecond)
+	pages.RUnlock()
+	time.Sleep(time.Millisecond)
+}
+
+//go:noinline
+func update() {
+	pages.Lock()
+	pages.Unlock()
+	time.Sleep(time.Millisecond)
+}
+
 func main() {
 	end := time.Now().Add(2 * time.Second)
 	var all sync.WaitGroup
@@ -55,7 +72,11 @@ func main() {
 		}()
 	}
 	others := serve
-	if len(os.Args) > 1 {
+	if len(os.Args) > 1 && os.Args[1] == "pages" {
+		loop(scan)
+		loop(scan)
+		others = update
+	} else if len(os.Args) > 1 {
 		loop(rebuild)
 		others = look
 	}

@@ -71,10 +71,10 @@ const SLEEPING: [Answer; 13] = [
     },
     Answer {
         patient: "file",
-        object: "a file lock (flock)",
+        object: "(flock)",
         place: "export_rows (patients.c:",
         cause: "slept (nanosleep) in export_rows",
-        remedy: "called by export_rows in with_file, out of the critical section of a file lock",
+        remedy: "called by export_rows in with_file, out of the critical section of the lock of ",
     },
     Answer {
         patient: "readers",
@@ -203,6 +203,24 @@ fn known_lock_problems_have_their_object_place_cause_and_remedy() {
     const AT_ONCE: usize = 3;
     let programs = SLEEPING.chunks(SLEEPING.len().div_ceil(AT_ONCE));
     std::thread::scope(|scope| programs.for_each(|programs| drop(scope.spawn(|| assert_diagnosed(programs)))));
+}
+
+/// The lock of a file that a process has which is not traced: this one.
+#[test]
+fn process_that_has_the_lock_of_a_file_is_named() {
+    let programs = Programs::new();
+    let Some(patients) = programs.compiled("patients", &["-O2"]) else { return };
+    let file = std::fs::File::open(&patients).unwrap();
+    file.lock().unwrap();
+    let traced = traced(&programs, &["--seconds", "1"], &patients, &["file", "1000"]);
+    let findings = traced.rows("finding");
+    let process = format!("process {} ", std::process::id());
+    let is_named = findings.first().is_some_and(|row| text(row, "cause").contains(&process));
+    assert!(
+        is_named && text(findings[0], "object").contains("patients"),
+        "{findings:#?} {}",
+        traced.record["parameters"]
+    );
 }
 
 #[test]

@@ -251,6 +251,9 @@ fn goroutines_wait_for_permits_and_for_the_longest_holder() {
     assert_found(&programs, &program, &[], [("rule", "pool_too_small"), ("place", "main.fetch (permits.go:"), slept]);
     let place = ("place", "main.rebuild (permits.go:");
     assert_found(&programs, &program, &["table"], [("object", "main.table"), place, ("rule", "holder_ran")]);
+    // A writer that waits for readers keeps the others waiting: the readers are to blame.
+    let place = ("place", "main.scan (permits.go:");
+    assert_found(&programs, &program, &["pages"], [("object", "main.pages"), place, ("rule", "holder_blocked")]);
 }
 
 #[test]

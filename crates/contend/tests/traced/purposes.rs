@@ -103,3 +103,46 @@ fn healthy_pool_is_no_lock_whatever_its_functions_are_called() {
         }
     }
 }
+
+/// Each thread waits at a condition of its own. The library knows the mutex of all of them; from outside it is not known whether
+/// the threads hand on a lock or work.
+#[test]
+fn lock_that_is_handed_on_is_one_or_undecided() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("purposes", &[]) else { return };
+    let Some([launched, attached]) = records(&programs, &program, "handed") else { return };
+    let found = findings(&launched);
+    assert_eq!(launched["parameters"]["verdict"], "locks", "{} {found:#?}", launched["parameters"]);
+    assert_eq!(found[0]["type"], "lock", "{found:#?}");
+    assert!(found[0]["cause"].as_str().unwrap().contains("store_page"), "{found:#?}");
+    assert_eq!(attached["parameters"]["verdict"], "undecided", "{}", attached["parameters"]);
+    assert!(findings(&attached).is_empty());
+}
+
+/// A lock made of an eventfd, and one whose waiters give up their CPU: what cannot be told from a lock is not said to be none.
+#[test]
+fn what_may_be_a_lock_is_undecided() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("purposes", &[]) else { return };
+    for argument in ["counted", "yielded"] {
+        let Some([launched, attached]) = records(&programs, &program, argument) else { return };
+        let verdict = |record: &Value| record["parameters"]["verdict"].as_str().unwrap_or_default().to_owned();
+        assert_eq!(verdict(&launched), "undecided", "{argument}: {}", launched["parameters"]);
+        assert!(findings(&launched).is_empty(), "{argument}: {:#?}", findings(&launched));
+        assert_ne!(verdict(&attached), "locks", "{argument}: {}", attached["parameters"]);
+    }
+}
+
+/// A semaphore that brings an answer, and a barrier of two threads, which each wake the other in turn.
+#[test]
+fn answers_and_meetings_are_no_locks() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("purposes", &[]) else { return };
+    for argument in ["served", "phases"] {
+        let Some(records) = records(&programs, &program, argument) else { return };
+        for record in &records {
+            assert_ne!(record["parameters"]["verdict"], "locks", "{argument}: {}", record["parameters"]);
+            assert!(findings(record).is_empty(), "{argument}: {:#?}", findings(record));
+        }
+    }
+}

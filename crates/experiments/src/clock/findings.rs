@@ -13,8 +13,8 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
 
 fn read(place: usize, row: &Row) -> Option<Finding> {
     let Row::Clock(clock) = row else { return None };
-    let (cost, step) = (Unit::Ns.words(clock.read_cost_ns), Unit::Ns.words(clock.resolution_ns));
-    let words = format!("Reading the clock takes {cost}; it advances in steps of {step}");
+    let cost = Unit::Ns.words(clock.read_cost_ns);
+    let words = format!("Reading the clock takes {cost}; it advances {}", clock.step_words());
     let source = Origin::of("clock", place, format!("CPU {}", clock.cpu), "read_cost_ns");
     Some(Finding::new("clock_read", words, Unit::Ns, clock.read_cost_ns.into(), source))
 }

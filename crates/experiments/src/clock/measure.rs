@@ -63,10 +63,10 @@ fn clock_row(calibrated: &Calibrated, reads: &Reads, monitor: &SmtMonitor) -> Ro
     let (ordered_read_cost_ns_alone, ordered_read_cost_ns_alone_ci) = fields(ordered.alone);
     Row::Clock(ClockRow {
         source: clock.source(),
-        fallback: calibration.fallback.clone(),
+        fallback: calibration.fallback.as_deref().map(Box::from),
         cpu: *cpu,
         frequency_mhz: 1e3 / clock.ns_per_tick(),
-        resolution_ns: quality.resolution_ns,
+        resolution_ns: quality.is_resolved.then_some(quality.resolution_ns),
         read_cost_ns: quality.now.mean_of_1000_ns,
         read_least_ns: quality.now.least_ns,
         read_p50_ns: at(&quality.now, 0.5),
@@ -115,7 +115,7 @@ fn grind_rows(calibrated: &Calibrated) -> Vec<Row> {
     let last = grind.search[grind.search.len() - 1];
     let grind_row = Row::Grind(GrindRow {
         load_ns: grind.ns_per_load,
-        load_cycles: grind.cycles_per_load(),
+        load_cycles: grind.cycles_per_load,
         core_mhz: grind.mhz(),
         overhead_ns: grind.overhead_ns,
         calibrated_loads: last.loads,
@@ -274,7 +274,7 @@ fn curve(of: &Curve<'_>, monitor: &mut SmtMonitor, reads: &mut Reads) -> anyhow:
         monitor.learn(&point.probed[known..]);
         Ok(flow)
     })?;
-    let cycles = grind.cycles_per_load().unwrap_or(1.0);
+    let cycles = grind.cycles_per_load.unwrap_or(1.0);
     Ok(points.iter().filter(|point| !point.took_ns.is_empty()).map(|point| slice_row(point, cycles, monitor)).collect())
 }
 

@@ -5,6 +5,7 @@ use instruments::clock::Source;
 use instruments::statistics::Interval;
 use record::RecordRef;
 use serde::{Deserialize, Serialize};
+use terminal::nanoseconds;
 
 /// A record of this experiment.
 pub type ClockRecord<'a> = RecordRef<'a, Parameters, Row>;
@@ -29,11 +30,11 @@ pub enum Row {
 pub struct ClockRow {
     pub source: Source,
     /// The reason why the CPU's counter was not used, if it was not.
-    pub fallback: Option<String>,
+    pub fallback: Option<Box<str>>,
     pub cpu: usize,
     pub frequency_mhz: f64,
-    /// The step in which it advances.
-    pub resolution_ns: f64,
+    /// The step in which it advances; `null` where reads did not resolve it.
+    pub resolution_ns: Option<f64>,
     /// The mean of 1,000 calls, as the median of 200 such thousands.
     pub read_cost_ns: f64,
     pub read_least_ns: f64,
@@ -80,6 +81,16 @@ pub struct ClockRow {
     pub conversion_span_s: f64,
 }
 
+impl ClockRow {
+    /// States the step in which it advances.
+    pub fn step_words(&self) -> String {
+        match self.resolution_ns {
+            Some(step_ns) => format!("in steps of {}", nanoseconds(step_ns)),
+            None => "in steps that its reads do not resolve".to_owned(),
+        }
+    }
+}
+
 /// The counter of one CPU compared with the first one's.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -99,9 +110,10 @@ pub struct AgreementRow {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GrindRow {
     pub load_ns: f64,
-    /// The load-to-use latency; `null` where the length of a cycle is unknown.
+    /// The load-to-use latency, by loads and cycles of the same moments; `null` where the length of a cycle is unknown,
+    /// or where these differ by more than a fiftieth.
     pub load_cycles: Option<f64>,
-    /// The core's clock rate.
+    /// The core's clock rate while the busy loop was calibrated.
     pub core_mhz: Option<f64>,
     /// The cost of a run in addition to its loads.
     pub overhead_ns: f64,

@@ -23,12 +23,8 @@ fn sections(rows: &[Row], interrupted: bool, page: &Page) -> String {
 
 fn clock(rows: &[Row], page: &Page) -> String {
     let Some(clock) = clocks(rows).into_iter().next() else { return String::new() };
-    let mut text = format!(
-        "The clock: {} at {}, in steps of {}\n",
-        clock.source.name(),
-        megahertz(clock.frequency_mhz),
-        nanoseconds(clock.resolution_ns)
-    );
+    let mut text =
+        format!("The clock: {} at {}, {}\n", clock.source.name(), megahertz(clock.frequency_mhz), clock.step_words());
     if let Some(reason) = &clock.fallback {
         text.push_str(&terminal::wrapped(" ", "   ", &format!("The TSC is not used: {reason}"), page));
     }
@@ -234,9 +230,9 @@ pub fn section(rows: &[Row]) -> Section {
 fn finding(row: &Row) -> Option<String> {
     match row {
         Row::Clock(clock) => Some(format!(
-            "Reading the clock takes {}; it advances in steps of {}.",
+            "Reading the clock takes {}; it advances {}.",
             nanoseconds(clock.read_cost_ns),
-            nanoseconds(clock.resolution_ns)
+            clock.step_words()
         )),
         Row::Losses(losses) => Some(format!(
             "A loop that only reads the clock lost {} of CPU {} to the system; the longest interruption took {}.",
@@ -276,7 +272,7 @@ fn lines(row: &Row) -> Vec<Vec<String>> {
             line("unordered read, core exclusive, median".into(), optional(clock.read_cost_ns_alone, Unit::Ns)),
             line("unordered read, core shared, median".into(), optional(clock.read_cost_ns_shared, Unit::Ns)),
             line("core shared, share of time".into(), optional(clock.core_shared_share, Unit::Share)),
-            line("resolution".into(), nanoseconds(clock.resolution_ns)),
+            line("resolution".into(), clock.resolution_ns.map_or_else(|| "not resolved".to_owned(), nanoseconds)),
             line("conversion error".into(), conversion_error(clock)),
             line("backward steps".into(), clock.backward_steps.to_string()),
         ],

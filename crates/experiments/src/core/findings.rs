@@ -7,7 +7,8 @@ use record::{Aspect, Better, Cell, Cost, Finding, Metric, Origin, Unit, Variatio
 
 /// Returns the CPU whose core was shared most.
 pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
-    let shared = rows.iter().filter_map(|(place, row)| Some((*place, *row, row.shared_share?)));
+    let confirmed = rows.iter().filter(|(_, row)| row.is_confirmed());
+    let shared = confirmed.filter_map(|(place, row)| Some((*place, *row, row.shared_share?)));
     let Some((place, row, share)) = shared.max_by(|a, b| a.2.total_cmp(&b.2)) else { return Vec::new() };
     let source = Origin::of("core", place, format!("CPU {}", row.cpu), "shared_share");
     vec![Finding::new(
@@ -21,13 +22,13 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
 
 /// Returns the command that follows where a core was shared: the hours of the day in which it was.
 pub fn next(rows: &[Row]) -> Option<Vec<String>> {
-    let is_shared = rows.iter().any(|row| row.shared_share.is_some_and(|share| share > 0.0));
+    let is_shared = rows.iter().any(|row| row.is_confirmed() && row.shared_share.is_some_and(|share| share > 0.0));
     is_shared.then(|| ["history", "hours"].map(str::to_owned).into())
 }
 
 /// Writes how often the core was shared, and the cost of sharing; without a full stop.
 pub fn sharing_words(row: &Row) -> String {
-    let Some(share) = row.shared_share else {
+    let Some(share) = row.shared_share.filter(|_| row.is_confirmed()) else {
         return format!("SMT interference on CPU {} could not be determined", row.cpu);
     };
     if share == 0.0 {
@@ -88,6 +89,9 @@ pub fn costs(rows: &[Row]) -> Vec<Cost> {
 
 /// Returns the loss of each kind of code, and the share of the time with the core shared.
 pub fn metrics(row: &Row) -> Vec<Metric> {
+    if !row.is_confirmed() {
+        return Vec::new();
+    }
     let cell = Cell::of([format!("CPU {}", row.cpu)]);
     let shared = row.shared_share.map(|share| Metric {
         unit: Unit::Share,
@@ -120,6 +124,19 @@ mod tests {
         assert_eq!(found[0].value_ci, Some(Interval::new(0.28, 0.40)));
         assert_eq!((found.len(), found[0].source.row), (1, 1));
         assert!(sharing_words(&row(3, None)).ends_with("could not be determined"));
+        // What a tenth or more of its own check denies is no statement, in old records either.
+        let denied = Row { agreement_share: Some(0.89), ..row(3, Some(0.3)) };
+        assert!(sharing_words(&denied).ends_with("could not be determined"));
+        assert!(
+            findings(&[(0, &denied)]).is_empty()
+                && metrics(&denied).is_empty()
+                && next(std::slice::from_ref(&denied)).is_none()
+        );
+        let cleared = denied.with_confirmed_sharing();
+        assert!(cleared.shared_share.is_none() && cleared.costs.is_empty() && cleared.hours.is_empty());
+        let agreed = Row { agreement_share: Some(0.9), ..row(3, Some(0.3)) };
+        assert_eq!(agreed.clone().with_confirmed_sharing(), agreed);
+        assert_eq!(findings(&[(0, &agreed)]).len(), 1);
     }
 
     #[test]

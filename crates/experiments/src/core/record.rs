@@ -2,8 +2,10 @@
 
 use super::plan::Parameters;
 use instruments::statistics::Interval;
+use instruments::warning::WarningKind;
 use record::{Bin, RecordRef};
 use serde::{Deserialize, Serialize};
+use terminal::percent;
 
 /// A record of this experiment.
 pub type CoreRecord<'a> = RecordRef<'a, Parameters, Row>;
@@ -55,6 +57,58 @@ pub struct Row {
     /// first; empty where these are not this machine's own, or their events may not be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<BesideRow>,
+}
+
+/// The least share of conclusive probes, of ten times the length, that must agree: otherwise the short ones do not
+/// distinguish an exclusive core from a shared one, as on a machine whose load changes between the two.
+const LEAST_AGREEMENT: f64 = 0.9;
+
+impl Row {
+    /// Returns whether the longer probes confirm what the steps say about the core, as far as there were any.
+    pub fn is_confirmed(&self) -> bool {
+        self.agreement_share.is_none_or(|share| share >= LEAST_AGREEMENT)
+    }
+
+    /// Removes the values of a core that the longer probes do not confirm.
+    pub fn with_confirmed_sharing(self) -> Self {
+        if self.is_confirmed() {
+            return self;
+        }
+        let unknown = |piece: Piece| Piece { shared_share: None, ..piece };
+        Self {
+            shared_share: None,
+            shared_share_ci: None,
+            cost_width: None,
+            cost_latency: None,
+            costs: Vec::new(),
+            stretches: Stretches::default(),
+            timeline: self.timeline.into_iter().map(unknown).collect(),
+            hours: Vec::new(),
+            beside: Vec::new(),
+            ..self
+        }
+    }
+}
+
+/// The warning that longer probes do not confirm the sharing of a core.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ProbesDisagree {
+    pub cpu: usize,
+    /// The share of the longer probes that agree.
+    pub agreement_share: f64,
+}
+
+impl WarningKind for ProbesDisagree {
+    const CODE: &'static str = "probes_disagree";
+
+    fn message(&self) -> String {
+        let share = percent(self.agreement_share);
+        format!("only {share} of the probes ten times as long agree on CPU {}: SMT interference is unknown", self.cpu)
+    }
+
+    fn remedy(&self) -> &'static str {
+        "measure while other programs use less CPU time, or for longer"
+    }
 }
 
 /// A task on another hardware thread of the core.

@@ -193,7 +193,7 @@ fn contended_cost(row: &Row) -> Option<Cost> {
     let cost = Cost::new(format!("a contended {} lock, {place}", row.lock), figure, estimate);
     let variation = if is_here { VariationSource::SingleOperation } else { VariationSource::Elapsed };
     let cost = cost.compared_as(Aspect::Contended, variation).under(hold_words(row));
-    Some(cost.by_lock(&row.lock).with_old_value(1998, of_1998.filter(|_| is_here)))
+    Some(cost.by_lock(&row.lock).with_old_value(1998, of_1998.filter(|_| is_here && is_ping_pong(spike))))
 }
 
 /// Returns the iteration of a thread that shares its CPU with one that never blocks.
@@ -252,6 +252,22 @@ fn share(name: &str, then: f64, spike: Option<&SpikeRow>) -> ThenAndNow {
     ThenAndNow::new(1998, &format!("{name}: its share"), Unit::Share, then, today).detail()
 }
 
+/// Returns whether two threads handed the lock to each other, as in 1998, where nearly each lock waited for a whole hold.
+/// A wait that is rare today is for the rest of a hold that was preempted, which is another quantity.
+fn is_ping_pong(spike: &SpikeRow) -> bool {
+    const AS_USUAL: f64 = 0.3;
+    spike.share >= AS_USUAL
+}
+
+fn ping_pong(name: &str, then: &TwoThreads, waited: Option<&SpikeRow>) -> ThenAndNow {
+    let alternating = waited.filter(|spike| is_ping_pong(spike));
+    let compared = time(name, then.waited_ns, mean(alternating));
+    match (waited, alternating) {
+        (Some(rare), None) => compared.or(&format!("{} wait", Unit::Share.words(rare.share))),
+        _ => compared,
+    }
+}
+
 fn mean(spike: Option<&SpikeRow>) -> Option<Estimate> {
     spike?.mean_ns.map(Estimate::from)
 }
@@ -304,7 +320,7 @@ impl Article1998<'_> {
         let (waited, free) = (row.and_then(waited), row.and_then(fast_path));
         let figure = |what: &str| format!("two threads, {name}, {what}");
         let mut figures = vec![
-            time(&figure("ping-pong"), then.waited_ns, mean(waited)),
+            ping_pong(&figure("ping-pong"), &then, waited),
             share(&figure("ping-pong"), then.waited_share, waited),
             time(&figure("free"), then.free_ns, mean(free)),
             share(&figure("free"), then.free_share, free),
@@ -417,7 +433,9 @@ mod tests {
     #[test]
     fn costs_distinguish_uncontended_and_contended_locks() {
         let spread = Row { placement: "spread".into(), ..row("std", 2, 0) };
-        let found = costs(&[row("std", 1, 0), row("sysv", 2, 0), spread]);
+        let mut sysv = row("sysv", 2, 0);
+        sysv.spikes[1].share = 0.8;
+        let found = costs(&[row("std", 1, 0), sysv, spread]);
         assert_eq!(
             words(&found),
             ["an uncontended std lock", "a contended sysv lock, this CPU", "a contended std lock, another CPU"]
@@ -433,6 +451,23 @@ mod tests {
         let years: Vec<Vec<u16>> = found.iter().map(|cost| cost.then.iter().map(|then| then.year).collect()).collect();
         assert_eq!(years, [vec![1998, 2002], vec![2002], vec![]]);
         assert!((found[0].then[1].ns - 2_516.7).abs() < 0.1, "{:?}", found[0]);
+    }
+
+    #[test]
+    fn rare_wait_is_not_the_ping_pong_of_1998() {
+        let with = |share: f64| {
+            let mut row = row("sysv", 2, 0);
+            row.spikes.iter_mut().for_each(|spike| spike.share = share);
+            row
+        };
+        for (share, is_compared) in [(0.8, true), (0.0016, false)] {
+            let row = with(share);
+            let compared = then_and_now(&[(0, &row)]);
+            let found = compared.iter().find(|one| one.figure == "two threads, semaphore, ping-pong").unwrap();
+            assert_eq!((found.today.is_some(), found.note.is_none()), (is_compared, is_compared), "{found:?}");
+            let on_ladder = costs(&[row]).into_iter().find(|cost| cost.what.starts_with("a contended")).unwrap();
+            assert_eq!(on_ladder.then.iter().any(|then| then.year == 1998), is_compared);
+        }
     }
 
     #[test]

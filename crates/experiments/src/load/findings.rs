@@ -8,14 +8,22 @@ use record::{Better, Cell, Finding, Metric, Origin, ThenAndNow, Unit, VariationS
 /// The value of 1998: the work of two grinders on one CPU, as a share of the work that one does alone.
 pub const TAKING_TURNS_SHARE: f64 = 0.999_2;
 
-/// Returns the time that an additional process would get of the CPU that leaves it the least.
+/// Returns the time that was left over, or that a thread of the spinner's priority got, of the CPU with the least.
+///
+/// A spinner of idle priority gets no time that another thread wants. An additional thread of normal priority gets more,
+/// since it takes its part of that of the others.
 pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     let totals = || rows.iter().filter_map(|(place, row)| Some((*place, row.total()?)));
     let least = totals().min_by(|a, b| a.1.shares.cputime_share.total_cmp(&b.1.shares.cputime_share));
     let Some((place, total)) = least else { return Vec::new() };
     let share = total.shares.cputime_share;
-    let words =
-        format!("An additional process would get {} of CPU {}{}", Unit::Share.words(share), total.cpu, from_to(total));
+    let obtained = match total.is_idle() {
+        true => format!("{} of CPU {} is left over by all other threads", Unit::Share.words(share), total.cpu),
+        false => {
+            format!("A thread of priority {} gets {} of CPU {}", total.priority, Unit::Share.words(share), total.cpu)
+        }
+    };
+    let words = format!("{obtained}{}", from_to(total));
     let source = Origin::of("load", place, format!("CPU {}, one of {}", total.cpu, totals().count()), "cputime_share");
     vec![Finding::new("obtainable_cpu", words, Unit::Share, share.into(), source).repeated()]
 }
@@ -82,7 +90,7 @@ mod tests {
         let found = findings(&[(8, &first), (9, &second)]);
         assert_eq!(
             found[0].to_string(),
-            "An additional process would get 97.0 % of CPU 1 (between 92.0 % and 98.0 % in single intervals) \
+            "97.0 % of CPU 1 is left over by all other threads (between 92.0 % and 98.0 % in single intervals) \
              [load: CPU 1, one of 2]"
         );
         assert_eq!((found[0].value, found[0].source.row), (0.97, 9));
@@ -92,6 +100,14 @@ mod tests {
     fn one_interval_has_no_range() {
         let Row::Total(total) = row(0, 0.99) else { panic!("the sample is a total") };
         let found = findings(&[(0, &Row::Total(TotalRow { intervals: 1, ..total }))]);
-        assert_eq!(found[0].words, "An additional process would get 99.0 % of CPU 0");
+        assert_eq!(found[0].words, "99.0 % of CPU 0 is left over by all other threads");
+    }
+
+    /// Next to one busy loop, a spinner of idle priority gets 1.6 % and a second loop of normal priority 50 %.
+    #[test]
+    fn time_of_a_thread_is_stated_with_its_priority_only() {
+        let Row::Total(total) = row(0, 0.5) else { panic!("the sample is a total") };
+        let normal = Row::Total(TotalRow { priority: "nice 0".into(), intervals: 1, ..total });
+        assert_eq!(findings(&[(0, &normal)])[0].words, "A thread of priority nice 0 gets 50.0 % of CPU 0");
     }
 }

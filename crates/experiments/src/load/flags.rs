@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Measure the CPU time available to a process each second, next to /proc/stat
+/// Measure the CPU time that is left over each second, next to /proc/stat
 ///
 /// One thread on each CPU takes the time that no other thread uses, and counts it: its CPU time, and the work that it
 /// did. The rest of the time is the load. The command runs until Ctrl-C (or q), or for --seconds; if a record is

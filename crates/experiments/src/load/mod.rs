@@ -1,4 +1,4 @@
-//! `contend load`: the CPU time that a process would really get.
+//! `contend load`: the CPU time that all threads leave over, or that a thread of a priority gets.
 
 mod findings;
 mod flags;
@@ -60,7 +60,7 @@ impl Experiment for Load {
 fn headless(plan: &Plan, run: &Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
     let mut progress = run.progress(Duration::ZERO);
     let calibrated = run.calibrated()?;
-    progress.note("what a process would get");
+    progress.note("the time that is left over");
     let monitor = &mut SmtMonitor::open(run.session, calibrated.clock());
     let measured = measure::run_in_child(plan, run.session.seed, calibrated, monitor, &mut progress)?;
     Ok(finished(plan, measured, calibrated, Vec::new()))

@@ -1,5 +1,6 @@
 //! The results: a row for each CPU and interval, and one for each CPU over the whole run.
 
+use super::flags::Priority;
 use super::plan::Parameters;
 use instruments::statistics::Interval;
 use record::RecordRef;
@@ -108,6 +109,13 @@ pub struct AllCpusRow {
     /// The share of the time of all CPUs.
     pub taken_share: Option<f64>,
     pub taken_ci: Option<Interval>,
+}
+
+impl TotalRow {
+    /// Returns whether the spinner got only the time that no other thread wanted.
+    pub fn is_idle(&self) -> bool {
+        self.priority == Priority::IDLE.to_string()
+    }
 }
 
 impl Row {

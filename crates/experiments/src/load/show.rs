@@ -110,20 +110,28 @@ fn loss_words(share: Option<f64>, interval: Option<Interval>, of: &str) -> Strin
     terminal::wrapped("", "", &words, &Page::plain()) + untold
 }
 
-/// Returns the part of the CPU that a process would get, in time and in issue width.
+/// Returns the part of the CPU that was left over, or that a thread of the priority got, in time and in issue width.
 fn left(total: &TotalRow) -> Option<String> {
     let (lost, shared) = (total.width_lost_share?, total.core_shared_share?);
     let interval = total
         .core_shared_share_ci
         .map_or_else(String::new, |ci| format!(" (95 % CI {} to {})", percent(ci.low), percent(ci.high)));
     Some(format!(
-        "CPU {}: a process gets {} of its time, with {} of the core's width:\n  the core was shared for {}{interval} \
-         of that time.\n",
+        "CPU {}: {}, with {} of the core's width:\n  the core was shared for {}{interval} of that time.\n",
         total.cpu,
-        percent(total.shares.cputime_share),
+        obtained(total),
         percent(1.0 - lost),
         percent(shared),
     ))
+}
+
+/// States the time that the spinner got, as its priority permits.
+fn obtained(total: &TotalRow) -> String {
+    let share = percent(total.shares.cputime_share);
+    match total.is_idle() {
+        true => format!("{share} of its time is left over"),
+        false => format!("a thread of priority {} gets {share} of its time", total.priority),
+    }
 }
 
 fn efficiency(total: &TotalRow) -> String {
@@ -164,7 +172,7 @@ pub fn section(rows: &[Row]) -> Section {
     });
     Section {
         experiment: "load",
-        title: "CPU time that a process would get".into(),
+        title: "CPU time that is left over".into(),
         findings: totals.iter().map(|total| Statement::from(sentence(total))).collect(),
         figures: std::iter::once(whole).filter(|_| !totals.is_empty()).chain(figures).collect(),
         histograms: Vec::new(),
@@ -177,10 +185,9 @@ fn sentence(total: &TotalRow) -> String {
         .map(|lost| format!(", with {} of the core's issue width during that time", percent(1.0 - lost)));
     let stat = total.shares.proc_stat_share.map(|share| format!(". /proc/stat reports a load of {}", percent(share)));
     format!(
-        "A process with priority {} would get {} of CPU {}{}; {} would be usable (not lost to interrupts or the hypervisor){}.",
-        total.priority,
-        percent(total.shares.cputime_share),
+        "CPU {}: {}{}; {} is usable (not lost to interrupts or the hypervisor){}.",
         total.cpu,
+        obtained(total),
         width.unwrap_or_default(),
         percent(total.shares.grind_share),
         stat.unwrap_or_default()

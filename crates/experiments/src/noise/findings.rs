@@ -3,7 +3,8 @@
 
 use super::cause_groups::{CauseGroup, groups};
 use super::cells::{Nice, nice_for};
-use super::longest_gap::{self, LongestGap, beside_1999, long_gaps_in_1999s_readings};
+use super::longest_gap::{self, LongestGap, beside_1999, long_gaps_per_s};
+use super::plan::SPAN_1999_S;
 use super::plan::{Parameters, RATIO_1999, REMEDIES_RATIO};
 use super::record::{Row, far_end};
 use instruments::cpus::CpuSet;
@@ -142,7 +143,7 @@ pub fn then_and_now(rows: &[Placed<'_>]) -> Vec<ThenAndNow> {
 
 /// Returns the values with those of 1999.
 ///
-/// The count is for 1999's number of readings; the longest gap is given where a repetition has about as many.
+/// The count is per second; the longest gap is given where a repetition takes about as long as 1999's test.
 fn with_1999(row: &Row) -> Vec<ThenAndNow> {
     let Some(then) = row.then else { return Vec::new() };
     let scenario = match row.scenario.as_str() {
@@ -151,8 +152,8 @@ fn with_1999(row: &Row) -> Vec<ThenAndNow> {
     };
     let figure =
         |name: &str, unit, then, today| ThenAndNow::new(1999, &format!("{scenario}: {name}"), unit, then, Some(today));
-    let count = long_gaps_in_1999s_readings(row)
-        .map(|over| figure("gaps over 256 µs", Unit::Number, then.bare_over_256us as f64, over.into()));
+    let per_s = then.bare_over_256us as f64 / SPAN_1999_S;
+    let count = long_gaps_per_s(row).map(|over| figure("gaps over 256 µs", Unit::PerS, per_s, over.into()));
     let longest = beside_1999(row).map(|longest| figure("longest gap", Unit::Ns, then.bare_longest_us * 1e3, longest));
     count.into_iter().chain(longest).collect()
 }
@@ -313,10 +314,10 @@ mod tests {
     }
 
     #[test]
-    fn longest_gap_of_1999_is_given_for_equal_readings() {
+    fn longest_gap_of_1999_is_given_for_equal_time() {
         let mut like_1999 = row("quiet");
         assert_eq!(costs(&[like_1999.clone()])[0].then, []);
-        like_1999.turns[0].samples = 300_000_000;
+        like_1999.turns[0].span_s = 60.0;
         assert_eq!(costs(&[like_1999])[0].then[0].ns, 3.06e6);
     }
 
@@ -331,10 +332,14 @@ mod tests {
     }
 
     #[test]
-    fn longest_gap_is_given_for_as_many_readings_as_in_1999() {
+    fn gaps_are_compared_per_second_and_over_the_time_of_1999() {
         let mut row = row("quiet");
         assert_eq!(names(&row), ["quiet: gaps over 256 µs"]);
-        row.turns[0].samples = 256_000_000;
+        let count = &with_1999(&row)[0];
+        assert!((count.then - 35.0 / 71.68).abs() < 1e-3 && count.unit == Unit::PerS, "{count:?}");
+        let seconds: f64 = row.turns.iter().map(|turn| turn.span_s).sum();
+        assert_eq!(count.today, Some(row.over_256us as f64 / seconds));
+        row.turns[0].span_s = 71.0;
         assert_eq!(names(&row), ["quiet: gaps over 256 µs", "quiet: longest gap"]);
     }
 

@@ -3,7 +3,7 @@
 //!
 //! The ladder, the findings, the terminal and the page all read them here, so that all give the same values.
 
-use super::plan::SAMPLES_1999;
+use super::plan::SPAN_1999_S;
 use super::record::{Row, Turn};
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
@@ -27,8 +27,8 @@ pub struct LongestGap<'a> {
 
 /// The factor up to which repetitions of one run count as equally long.
 const SAME_SPAN: f64 = 1.25;
-/// The factor of 1999's readings up to which repetitions are comparable with its test.
-const SAME_READINGS: f64 = 3.0;
+/// The factor of 1999's time up to which repetitions are comparable with its test.
+const SAME_TIME: f64 = 3.0;
 
 /// Returns the rows whose repetitions are long enough and as long as those of the first of them.
 ///
@@ -57,16 +57,16 @@ pub fn comparable_gap(row: &Row) -> Option<Estimate> {
 
 /// Returns the longest gap of a repetition, where it is comparable with 1999's.
 pub fn beside_1999(row: &Row) -> Option<Estimate> {
-    let readings = median(&of_each(&row.turns, |turn| turn.samples as f64))?;
-    let factor = readings / SAMPLES_1999 as f64;
-    let is_alike = (1.0 / SAME_READINGS..=SAME_READINGS).contains(&factor);
+    let factor = span_s(row)? / SPAN_1999_S;
+    let is_alike = (1.0 / SAME_TIME..=SAME_TIME).contains(&factor);
     comparable_gap(row).filter(|_| is_alike)
 }
 
-/// Returns the number of gaps of more than 256 µs in 1999's number of readings, where it is comparable with 1999's.
-pub fn long_gaps_in_1999s_readings(row: &Row) -> Option<f64> {
+/// Returns the number of gaps of more than 256 µs per second, where it is comparable with 1999's.
+pub fn long_gaps_per_s(row: &Row) -> Option<f64> {
     long_enough_s(row)?;
-    Some(row.over_256us as f64 * SAMPLES_1999 as f64 / row.samples as f64)
+    let span_s: f64 = row.turns.iter().map(|turn| turn.span_s).sum();
+    (span_s > 0.0).then(|| row.over_256us as f64 / span_s)
 }
 
 /// Compares one longest gap with another, after a comma: shorter or longer only where that is shown; nothing without
@@ -173,7 +173,7 @@ mod tests {
         let older = Row { competitor_slice_every_s: None, ..contested("competitor", 93.5) };
         for row_ in [&short, &older] {
             assert_eq!(values(&[row("quiet"), row_.clone()]), [("quiet".into(), false, 3_000.0)]);
-            assert!(beside_1999(row_).is_none() && long_gaps_in_1999s_readings(row_).is_none());
+            assert!(beside_1999(row_).is_none() && long_gaps_per_s(row_).is_none());
         }
         let warning = too_short(&[row("quiet"), short]).unwrap();
         assert!(warning.message().contains("a repetition of 750 ms is shorter than the 3.99 s"), "{warning:?}");
@@ -195,12 +195,13 @@ mod tests {
     }
 
     #[test]
-    fn longest_gap_of_1999_needs_as_many_readings() {
+    fn gaps_of_1999_are_compared_over_equal_time() {
         let mut like_1999 = row("quiet");
-        like_1999.turns[0].samples = 300_000_000;
+        like_1999.turns[0].span_s = 60.0;
         assert_eq!(beside_1999(&like_1999).unwrap().value, 3e6);
-        like_1999.turns[0].samples = 30_000_000;
+        assert_eq!(long_gaps_per_s(&like_1999), Some(like_1999.over_256us as f64 / 60.0));
+        // As many readings take a thirtieth of the time now.
+        like_1999.turns[0].span_s = 2.6;
         assert!(beside_1999(&like_1999).is_none());
-        assert_eq!(long_gaps_in_1999s_readings(&like_1999), Some(40.0));
     }
 }

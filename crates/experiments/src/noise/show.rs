@@ -3,8 +3,8 @@
 use super::by_us;
 use super::cause_groups::{CauseGroup, CauseLine, groups, lines};
 use super::cells::{ALONE, EQUAL};
-use super::longest_gap::{self, beside_1999, comparable_gap, long_gaps_in_1999s_readings};
-use super::plan::Parameters;
+use super::longest_gap::{self, beside_1999, comparable_gap, long_gaps_per_s};
+use super::plan::{Parameters, SPAN_1999_S};
 use super::record::{NoiseRecord, Row};
 use super::stops::{self, Delayed, Setup};
 use harness::{label, story_text};
@@ -183,8 +183,8 @@ fn rescheduler_cost(row: &Row) -> Option<String> {
     ))
 }
 
-/// Compares with 1999: counts for its number of readings; the longest as the median of the repetitions, where these
-/// have about as many.
+/// Compares with 1999: counts per second; the longest as the median of the repetitions, where these take about as long
+/// as its test.
 ///
 /// A quiet machine alone is not that test.
 fn test_of_1999(rows: &[Row]) -> String {
@@ -195,17 +195,18 @@ fn test_of_1999(rows: &[Row]) -> String {
     let lines: Vec<_> = rows
         .iter()
         .filter_map(|row| {
-            let (then, over) = (row.then?, long_gaps_in_1999s_readings(row)?);
+            let (then, over) = (row.then?, long_gaps_per_s(row)?);
+            let per_s = |count: u64| Unit::Number.words(count as f64 / SPAN_1999_S);
             let longest = beside_1999(row);
             let ends = longest.and_then(|longest| longest.interval);
             Some(vec![
                 row.scenario.clone(),
-                Unit::Number.rounded(over),
+                Unit::Number.words(over),
                 longest.map_or_else(|| "–".to_owned(), |longest| nanoseconds(longest.value)),
                 ends.map_or_else(String::new, |ci| format!("{}–{}", milliseconds(ci.low), milliseconds(ci.high))),
-                terminal::count(then.bare_over_256us),
+                per_s(then.bare_over_256us),
                 microseconds(then.bare_longest_us),
-                terminal::count(then.normal_over_256us),
+                per_s(then.normal_over_256us),
                 microseconds(then.normal_longest_us),
             ])
         })
@@ -218,10 +219,13 @@ fn test_of_1999(rows: &[Row]) -> String {
         0 | 1 => format!("of\none repetition: {}", too_few_repetitions()),
         turns => format!("the\nmedian of {turns} repetitions, with its 95 % CI"),
     };
-    let title = format!("Gaps over 256 µs in 256 million clock reads, and the longest ({of}), and in 1999\n");
+    let title = format!(
+        "Gaps over 256 µs per second, and the longest ({of}), and in 1999\n\
+         (256 million readings, each with the 280 ns of 1998)\n"
+    );
     let is_compared = rows.iter().any(|row| row.then.is_some() && beside_1999(row).is_some());
     let legend =
-        if is_compared { "" } else { "–: a repetition has too few or too many clock reads to compare with 1999\n" };
+        if is_compared { "" } else { "–: a repetition is too short or too long to compare with the 72 s of 1999\n" };
     title + &terminal::table(&header, lines) + legend
 }
 

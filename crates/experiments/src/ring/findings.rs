@@ -8,7 +8,7 @@
 use super::record::{Hops, Line, Row};
 use instruments::statistics::comparison::Estimate;
 use loops::ring::Class;
-use record::{Aspect, Cell, Cost, Finding, Metric, Origin, ThenAndNow, Unit, VariationSource};
+use record::{Aspect, Basis, Cell, Cost, Finding, Metric, Origin, ThenAndNow, Unit, VariationSource};
 use terminal::count;
 
 type Placed<'a> = (usize, &'a Row);
@@ -40,10 +40,21 @@ fn fastest_of_kernel<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<&'a Row>
 }
 
 fn switch(what: &str, between: &str, (place, row): Placed<'_>, base: Option<&Row>) -> Option<Finding> {
-    let figure = row.hop()?;
-    let field = if row.ns_per_hop_alone.is_some() { "ns_per_hop_alone" } else { "ns_per_hop" };
-    let times = base.and_then(|base| row.times(base));
-    let times = times.map(|times| format!(", {} the cost between stackless threads", Unit::Times.words(times)));
+    let hops = Hops::of(std::iter::once(row).chain(base));
+    let figure = hops.of_row(row)?;
+    let field = if hops.basis == Basis::Exclusive { "ns_per_hop_alone" } else { "ns_per_hop" };
+    let times = base.and_then(|base| {
+        let of_base = hops.of_row(base)?;
+        // The line of the base itself may have another value, with the core exclusive.
+        let is_that_line = base.hop().is_some_and(|own| own.value == of_base.value);
+        let value = if is_that_line {
+            String::new()
+        } else {
+            format!(" in all repetitions, {}", Unit::Ns.words(of_base.value))
+        };
+        let times = Unit::Times.words(figure.value / of_base.value);
+        Some(format!(", {times} the cost between stackless threads{value}"))
+    });
     let words = format!("A switch between {between} costs {}{}", Unit::Ns.estimate(figure), times.unwrap_or_default());
     Some(Finding::new(what, words, Unit::Ns, figure, Origin::of("ring", place, row.name(), field)))
 }
@@ -215,7 +226,10 @@ mod tests {
         let fifo = Row { ns_per_hop_alone: Some(1.0), ..row("rust-fifo", Class::Mailbox, 2.0) };
         let futex = row("rust-futex", Class::OsBlock, 1_400.0);
         let found = findings(&[(0, &fifo), (1, &futex)]);
-        assert!(found[1].words.ends_with(", 700× the cost between stackless threads"), "{found:?}");
+        assert!(
+            found[1].words.ends_with(", 700× the cost between stackless threads in all repetitions, 2.00 ns"),
+            "{found:?}"
+        );
         let exclusive = Row { ns_per_hop_alone: Some(1_300.0), ..futex };
         let found = findings(&[(0, &fifo), (1, &exclusive)]);
         assert!(found[1].words.ends_with(", 1300× the cost between stackless threads"), "{found:?}");

@@ -110,13 +110,6 @@ impl Row {
         self.hops().single()
     }
 
-    /// Returns the ratio of a hop to one of `base`, on the same basis.
-    pub fn times(&self, base: &Self) -> Option<f64> {
-        let hops = [self.hops(), base.hops()];
-        let basis = Basis::common(hops);
-        Some(hops[0].on(basis)?.value / hops[1].on(basis)?.value)
-    }
-
     /// Returns the contestant, and the arrangement of a large ring.
     pub fn variant(&self) -> String {
         let laid = self.arrangement.filter(|_| self.large).map(|arrangement| format!(", {}", arrangement.label()));

@@ -77,6 +77,12 @@ impl Counts {
         self.holds[1]
     }
 
+    /// Returns how many of those were by threads that were woken from another condition of the same mutex; see
+    /// `interpose::Histograms`.
+    pub fn handed(&self) -> u64 {
+        self.every[0]
+    }
+
     fn since(&self, before: &Self) -> Self {
         let less = |now: [u64; 2], before: [u64; 2]| [0, 1].map(|word| now[word].saturating_sub(before[word]));
         Self {

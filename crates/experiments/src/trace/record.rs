@@ -409,7 +409,7 @@ pub fn letter_of(spikes: &[TimeSpike], bin: &Bin) -> Option<char> {
 }
 
 /// One wait, and its story.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LongWait {
     /// When it began, since the program did.

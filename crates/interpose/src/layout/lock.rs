@@ -26,6 +26,10 @@ pub struct Lock {
     pub kind: AtomicU32,
     /// The word of the type and protocol of a mutex, as glibc keeps it.
     pub attributes: AtomicU32,
+    /// The place, plus 1, of the mutex that the last waiter of a condition released.
+    pub guard: AtomicU32,
+    /// Ticks of the last signal to a waiter of one of a mutex's conditions.
+    pub signalled: AtomicU64,
 }
 
 impl Lock {
@@ -206,6 +210,11 @@ impl Pair {
         &self.holds.count
     }
 
+    /// Returns the place, plus 1, of the mutex that is released here, where a condition is waited for.
+    pub fn guard(&self) -> &AtomicU64 {
+        &self.holds.ticks
+    }
+
     /// Returns the number of signals, at a call site that signals.
     pub fn signals(&self) -> &AtomicU64 {
         &self.holds.count
@@ -244,10 +253,18 @@ pub struct Histograms {
     /// Its holds.
     pub holds: Buckets,
     /// The times in [`Pair::holds`] that were measured because each hold was, and not as a sample: their number, and
-    /// their sum in ticks.
+    /// their sum in ticks. At a call site that signals, see [`Self::handed`].
     pub every: [AtomicU64; 2],
     /// The time in ticks of the waits that ended without the lock.
     pub vain_ticks: AtomicU64,
+}
+
+impl Histograms {
+    /// Returns the number of signals by threads that had been woken from another condition of the same mutex, and since when
+    /// no thread had signalled any of them: where each thread has a condition, they hand on what that mutex guards.
+    pub fn handed(&self) -> &AtomicU64 {
+        &self.every[0]
+    }
 }
 
 /// Adds to a counter that only this thread writes.

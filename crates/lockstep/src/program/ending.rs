@@ -11,7 +11,7 @@ use instruments::statistics::order::sample_quantile;
 use instruments::warning::Warning;
 use lockstep::alignment::Alignment;
 use lockstep::flags::Flags;
-use lockstep::prediction::{Groups, Job, MOST_NODES, half_of_mean};
+use lockstep::prediction::{Groups, Job, MOST_NODES, agree, half_of_mean};
 use lockstep::record::{NAME, NodesRow, Oversubscribed, Parameters, RankRow, Row, ShortGapsLeftOut, StepsRow};
 use lockstep::traces::{Traces, read, shortest_kept_ns, written};
 use serde::{Deserialize, Serialize};
@@ -127,8 +127,8 @@ fn steps_row(level: &Level, job: &Job<'_>, oversubscribed: bool, seed: u64) -> S
     let slowdown = mean_ns / quiet_ns;
     let half = half_of_mean(&level.turn_means).map(|half_ns| half_ns / quiet_ns);
     let interval = half.map(|half| Interval::new(slowdown - half, slowdown + half));
-    let agree = interval.zip(predicted.interval);
-    let agree = agree.map(|(own, other)| own.contains(predicted.slowdown) && other.contains(slowdown));
+    let both = interval.zip(predicted.interval);
+    let agree = both.map(|(own, other)| agree((slowdown, own), (predicted.slowdown, other)));
     let quantile_us = |p: f64| sample_quantile(&level.lengths, p).unwrap_or(0.0) / 1e3;
     StepsRow {
         ranks: level.ranks as u64,

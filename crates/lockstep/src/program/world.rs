@@ -246,7 +246,7 @@ impl Place {
         let descriptions = world.all_texts(&serde_json::to_string(&descriptions)?);
         let found: Option<(f64, f64)> = serde_json::from_str(&descriptions[owner])?;
         let (ns_per_load, overhead_ns) = found.context("the first rank of a CPU calibrates it")?;
-        Ok((clock, Grind { ns_per_load, overhead_ns, ns_per_cycle: None, search: Vec::new() }))
+        Ok((clock, Grind { ns_per_load, overhead_ns, cycles_per_load: None, search: Vec::new() }))
     }
 }
 

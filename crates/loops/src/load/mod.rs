@@ -348,7 +348,7 @@ mod measured {
     #[ignore = "measured: needs a CPU that is idle at times"]
     fn spinners_run_and_rest_on_order_and_end_when_dropped() {
         let clock = Clock::calibrate(Duration::from_millis(10)).clock;
-        let grind = Grind { ns_per_load: 1.0, overhead_ns: 0.0, ns_per_cycle: None, search: Vec::new() };
+        let grind = Grind { ns_per_load: 1.0, overhead_ns: 0.0, cycles_per_load: None, search: Vec::new() };
         let cpu = instruments::cpus::allowed().unwrap().first().unwrap();
         let spinners = Spinners::start((clock, &grind, None), Schedule::Idle, &[cpu], 2).unwrap();
         let [first, second] = &spinners.spinners[..] else { panic!("two spinners") };

@@ -150,13 +150,13 @@ impl Layout {
         let colour = cost.lock.as_deref().map_or_else(|| "plain".to_owned(), |lock| class(hues.number(lock)));
         html! {
             @if let Some(anchor) = &cost.anchor {
-                a href={ "#" (anchor) } aria-label={ (cost.what) ", " (Unit::Ns.words(cost.ns)) ": its section" } {
+                a href={ "#" (anchor) } aria-label={ (cost.what) ", " (cost.value_words()) ": its section" } {
                     text x=(self.words) y=(text) { (shortened(&cost.what, ROOM)) }
                 }
             } @else {
                 text x=(self.words) y=(text) { (shortened(&cost.what, ROOM)) }
             }
-            text.figure.now x=(self.figure) y=(text) text-anchor="end" { (Unit::Ns.words(cost.ns)) }
+            text.figure.now x=(self.figure) y=(text) text-anchor="end" { (cost.value_words()) }
             @if let Some((first, last)) = self.span(cost) {
                 path.between d=(format_args!("M{first:.1} {middle}H{last:.1}")) {}
             }

@@ -140,7 +140,7 @@ fn is_words(cell: &str) -> bool {
 /// Returns whether a column has words; columns of numbers are aligned at the right.
 fn has_words(table: &Table, column: usize) -> bool {
     let is_number = |cell: &&String| {
-        let first = cell.trim_start_matches(['<', '>', '≤', '≥', '+', '-', '−', ' ', '(']).chars().next();
+        let first = cell.trim_start_matches(['<', '>', '≤', '≥', '~', '+', '-', '−', ' ', '(']).chars().next();
         first.is_none_or(|first| first.is_ascii_digit() || first == '–')
     };
     let cells: Vec<&String> = table.rows.iter().filter_map(|row| row.get(column)).collect();

@@ -205,7 +205,7 @@ fn line(cost: &Cost) -> Vec<String> {
     let then: Vec<String> = cost.then.iter().map(then).collect();
     vec![
         cost.what.clone(),
-        Unit::Ns.words_with(cost.ns, cost.ns_ci),
+        cost.ns_ci.map_or_else(|| cost.value_words(), |_| Unit::Ns.words_with(cost.ns, cost.ns_ci)),
         if then.is_empty() { "–".to_owned() } else { then.join(", ") },
         cost.figure.clone(),
     ]

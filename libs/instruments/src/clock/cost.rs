@@ -26,6 +26,8 @@ pub struct Quality {
     pub resolution_ticks: u64,
     /// The same step in nanoseconds.
     pub resolution_ns: f64,
+    /// Whether the reads resolved the step; otherwise it is only known to be at least a tick, which the two fields have.
+    pub is_resolved: bool,
     /// Number of adjacent reads on one CPU whose later value was smaller. Any value other than 0 is a broken clock.
     pub backward_steps: u64,
 }
@@ -37,8 +39,10 @@ const THOUSANDS: usize = 200;
 pub fn quality(clock: Clock) -> Quality {
     let (now, back_now) = cost(clock, Clock::now);
     let (stamp, back_stamp) = cost(clock, Clock::stamp);
-    let resolution_ticks = step(&now.differences);
+    let found = step(&now.differences);
+    let resolution_ticks = found.unwrap_or(1);
     Quality {
+        is_resolved: found.is_some(),
         resolution_ticks,
         resolution_ns: clock.to_ns(resolution_ticks),
         backward_steps: back_now + back_stamp,
@@ -88,30 +92,50 @@ fn calls_in_a_row(clock: &Clock, read: &impl Fn(&Clock) -> u64) -> u64 {
     last.saturating_sub(first)
 }
 
-/// Returns the distance between adjacent clusters of differences.
+/// Returns the step of a counter by the differences between its reads; `None` if they do not resolve it.
 ///
-/// A hypervisor may scale the counter, so that a step of 26 ticks is sometimes 25. The differences then form clusters
-/// near the multiples of the step, and their greatest common divisor would be 1. Rare differences may be
-/// interruptions.
-pub(crate) fn step(differences: &Tally) -> u64 {
+/// Interruptions lengthen differences by any number of steps, so a divisor of all of them is the step. A hypervisor may
+/// scale the counter, so that a step of 26 ticks is sometimes 25: the differences then have no common divisor, but form
+/// clusters near the multiples of the step, and the distance between clusters is the step. Rare differences may be
+/// interruptions. A counter of single ticks shows consecutive differences, more than a scaled step has.
+pub(crate) fn step(differences: &Tally) -> Option<u64> {
+    let divisor = differences.iter().map(|(difference, _)| difference).fold(0, greatest_common_divisor);
+    let is_varied = differences.iter().take(FEWEST_DIFFERENT).count() == FEWEST_DIFFERENT;
+    if divisor > 1 && is_varied {
+        return Some(divisor);
+    }
     let often = differences.count() / 1000;
-    let common = differences.iter().filter(|&(_, count)| count > often);
+    let common = || differences.iter().filter(|&(_, count)| count > often);
     let mut clusters: Vec<Cluster> = Vec::new();
-    for (difference, count) in common {
+    for (difference, count) in common() {
         match clusters.last_mut() {
             Some(cluster) if difference - cluster.to <= CLUSTERED_TICKS => cluster.add(difference, count),
             _ => clusters.push(Cluster { to: difference, sum: difference * count, count }),
         }
     }
     let distances = clusters.windows(2).map(|pair| pair[1].centre() - pair[0].centre());
-    // One cluster, or clusters without a common distance: the counter advances in single ticks as far as its reads
-    // can resolve.
-    let Some(step) = distances.min_by(f64::total_cmp) else { return 1 };
-    let is_multiple = |cluster: &Cluster| {
-        let steps = cluster.centre() / step;
-        (steps - steps.round()).abs() < 0.15
-    };
-    if clusters.iter().all(is_multiple) { step.round() as u64 } else { 1 }
+    if let Some(step) = distances.min_by(f64::total_cmp) {
+        let is_multiple = |cluster: &Cluster| {
+            let steps = cluster.centre() / step;
+            (steps - steps.round()).abs() < 0.15
+        };
+        if clusters.iter().all(is_multiple) {
+            return Some(step.round() as u64);
+        }
+    }
+    let values: Vec<u64> = common().map(|(difference, _)| difference).collect();
+    values.windows(3).any(|three| three[2] - three[0] == 2).then_some(1)
+}
+
+/// The fewest different differences whose common divisor is the step: fewer may share one by chance, since reads mostly
+/// take the same time.
+const FEWEST_DIFFERENT: usize = 16;
+
+fn greatest_common_divisor(mut one: u64, mut other: u64) -> u64 {
+    while other != 0 {
+        (one, other) = (other, one % other);
+    }
+    one
 }
 
 /// Distance below which differences are one unevenly scaled step. A finer step never limits the resolution, because a
@@ -146,13 +170,28 @@ mod tests {
         let mut seen = vec![26; 7000];
         seen.extend([52; 3000]);
         seen.push(7919);
-        assert_eq!(step(&seen.into_iter().collect()), 26);
-        assert_eq!(step(&[0, 20, 21, 22, 23].into_iter().skip(1).collect()), 1);
+        assert_eq!(step(&seen.into_iter().collect()), Some(26));
         let scaled = Tally::from_counts([(25, 300), (26, 6_000), (51, 200), (52, 3_000), (78, 40)]);
-        assert_eq!(step(&scaled), 26);
+        assert_eq!(step(&scaled), Some(26));
+        // Consecutive differences show single ticks.
+        assert_eq!(step(&Tally::from_counts([(20, 300), (21, 400), (22, 300), (37, 1)])), Some(1));
+    }
+
+    /// A counter of two ticks was once called one of a single tick: none of 40 million of its readings was odd.
+    #[test]
+    fn common_divisor_of_reads_and_interruptions_is_the_step() {
+        let common = [(18, 70_000), (20, 90_000), (22, 30_000), (24, 9_000)];
+        let interruptions = (0..40_u64).map(|place| (1_000 + 2 * place * place, 1));
+        assert_eq!(step(&Tally::from_counts(common.into_iter().chain(interruptions))), Some(2));
+    }
+
+    #[test]
+    fn step_that_no_read_resolves_is_unknown() {
         // A read that costs 19 or 27 ticks does not reveal the counter's step.
-        assert_eq!(step(&Tally::from_counts([(18, 500), (19, 4_000), (27, 3_000)])), 1);
-        assert_eq!(step(&Tally::new()), 1);
+        assert_eq!(step(&Tally::from_counts([(18, 500), (19, 4_000), (27, 3_000)])), None);
+        // Few different reads share a divisor by chance.
+        assert_eq!(step(&Tally::from_counts([(20, 9_000), (60, 3)])), None);
+        assert_eq!(step(&Tally::new()), None);
     }
 }
 

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use std::fmt;
 use std::str::FromStr;
-use terminal::{number, percent};
+use terminal::{number, percent, ratio};
 
 #[derive(Serialize)]
 pub struct Comparison {
@@ -58,6 +58,8 @@ pub struct Line {
     pub chance: Option<f64>,
     pub verdict: Verdict,
     pub reason: Option<String>,
+    /// The factor of a change for the worse that nine of ten such comparisons would have found; `null` for none.
+    pub could_have_found: Option<f64>,
     /// The assumed standard deviation of the logarithm from run to run, …
     pub run_to_run_deviation: Option<f64>,
     /// … and the number of other runs from which it is known, in addition to the general scatter.
@@ -102,15 +104,19 @@ impl Comparison {
 }
 
 impl Comparison {
-    /// Returns a note on the values that were compared with no limit, if there are any.
-    pub fn partly_judged(&self) -> Option<String> {
+    /// Returns a note on the values that were compared with no limit, or could not have shown one, if there are any.
+    pub fn partly_judged(&self, limits: &[Limit]) -> Option<String> {
         let count = |verdict| self.cells.iter().filter(|line| line.verdict == verdict).count();
         let (not_judged, not_in_b) = (count(Verdict::NotJudged), count(Verdict::NotInB));
-        (not_judged + not_in_b > 0).then(|| {
+        let compared = self.cells.iter().filter(|line| line.a.is_some() && line.b.is_some());
+        let could_not = |limit: &Limit, line: &Line| limit.applies_to(line.better) && !limit.could_be_exceeded(line);
+        let too_small = compared.filter(|line| line.verdict != Verdict::NotJudged);
+        let too_small = too_small.filter(|line| limits.iter().any(|limit| could_not(limit, line))).count();
+        (not_judged + not_in_b + too_small > 0).then(|| {
             let all = self.cells.iter().filter(|line| line.a.is_some()).count();
             format!(
-                "note: --fail-if: {not_judged} of {all} values of A could not be judged, and {not_in_b} are missing \
-                 in B"
+                "note: --fail-if: {not_judged} of {all} values of A could not be judged, and {not_in_b} are missing in \
+                 B; {too_small} could have shown larger changes only"
             )
         })
     }
@@ -167,6 +173,7 @@ impl Line {
             ratio_ci: comparison.map(|comparison| comparison.interval),
             chance: comparison.map(|comparison| comparison.p),
             reason: judgement.reason.clone(),
+            could_have_found: judgement.could_have_found,
             run_to_run_deviation: comparison.map(|_| pair.run_to_run.deviation),
             other_runs: pair.other_runs,
             ..Self::of_one(&pair.a, judgement.verdict, naming)
@@ -192,6 +199,7 @@ impl Line {
             chance: None,
             verdict,
             reason: None,
+            could_have_found: None,
             run_to_run_deviation: None,
             other_runs: 0,
             unit: metric.unit,
@@ -251,11 +259,19 @@ fn exceeded(lines: &[Line], limits: &[Limit]) -> Vec<String> {
 }
 
 /// Returns the reason why no value could exceed a limit, if none could: then a result within the limit is meaningless.
+///
+/// A single value that could is enough, since each comparison has values that only a change of several times shows.
 fn not_judged(lines: &[Line], limit: &Limit) -> Option<String> {
     let common = || lines.iter().filter(|line| line.a.is_some() && line.b.is_some());
     let (applicable, neither): (Vec<&Line>, Vec<&Line>) = common().partition(|line| limit.applies_to(line.better));
-    if applicable.iter().any(|line| line.verdict != Verdict::NotJudged) {
+    let judged: Vec<&&Line> = applicable.iter().filter(|line| line.verdict != Verdict::NotJudged).collect();
+    if judged.iter().any(|line| limit.could_be_exceeded(line)) {
         return None;
+    }
+    if !judged.is_empty() {
+        let least = judged.iter().filter_map(|line| line.could_have_found).reduce(f64::min);
+        let found = least.map_or_else(|| "no change".to_owned(), |least| format!("no change below {}", ratio(least)));
+        return Some(format!("{limit}: none of {} values could have shown it: {found} could be found", judged.len()));
     }
     let mut reasons: Vec<&str> = applicable.iter().filter_map(|line| line.reason.as_deref()).collect();
     if !neither.is_empty() {
@@ -345,6 +361,27 @@ impl Limit {
     /// Returns whether a value of this kind can have the verdict at all.
     pub fn applies_to(&self, better: Better) -> bool {
         self.verdict == Verdict::Differs || better != Better::Neither
+    }
+
+    /// Returns whether a change as large as the limit would have been found in this value, or is excluded by its interval.
+    ///
+    /// A limit of 0 names no size: it is exceeded by any difference that is found.
+    fn could_be_exceeded(&self, line: &Line) -> bool {
+        let largest = 1.0 + self.percent / 100.0;
+        let is_found = line.could_have_found.is_some_and(|factor| factor <= largest);
+        let is_below = |ends: Interval| ends.high < largest;
+        let is_above = |ends: Interval| ends.low > 1.0 / largest;
+        let less_is_better = line.better != Better::More;
+        let is_excluded = |ends: Interval| match self.verdict {
+            Verdict::Slower if less_is_better => is_below(ends),
+            Verdict::Faster if !less_is_better => is_below(ends),
+            Verdict::Slower | Verdict::Faster => is_above(ends),
+            _ => is_below(ends) && is_above(ends),
+        };
+        self.percent == 0.0
+            || is_found
+            || line.ratio_ci.is_some_and(is_excluded)
+            || line.verdict != Verdict::NoDifference
     }
 
     /// Returns whether the whole interval is beyond the limit: the verdict is this one, and the near end of the

@@ -58,6 +58,8 @@ pub struct Judgement {
     /// The reason why there is no judgement, or why no difference is shown, where it is not the values alone.
     pub reason: Option<String>,
     pub comparison: Option<Comparison>,
+    /// The factor of a change for the worse that nine of ten such comparisons would have found.
+    pub could_have_found: Option<f64>,
 }
 
 /// The general distance between runs of a value, before any were seen on this machine.
@@ -106,39 +108,84 @@ pub struct Pair {
 
 /// Judges pairs of A and B, all of one comparison, each with its scatter from run to run.
 pub fn judged(pairs: &[Pair]) -> Vec<Judgement> {
-    let compared: Vec<Result<Comparison, String>> = pairs.iter().map(comparison).collect();
-    let is_seen: Vec<bool> = pairs.iter().map(|pair| is_as_near_as_others(pair, pairs)).collect();
-    let chance = |(compared, is_seen): (&Result<Comparison, _>, &bool)| {
-        compared.as_ref().ok().map(|comparison| if *is_seen { 1.0 } else { comparison.p })
+    let distance = |pair: &Pair| (pair.b.value.ln() - pair.a.value.ln()).abs();
+    let looked_at = |pair| {
+        let normal = normal_distance(pair, pairs);
+        Looked { pair, compared: comparison(pair), normal, is_seen: distance(pair) <= normal }
     };
-    let chances: Vec<f64> = compared.iter().zip(&is_seen).filter_map(chance).collect();
+    let all: Vec<Looked<'_>> = pairs.iter().map(looked_at).collect();
+    let chance = |looked: &Looked<'_>| {
+        looked.compared.as_ref().ok().map(|comparison| if looked.is_seen { 1.0 } else { comparison.p })
+    };
+    let chances: Vec<f64> = all.iter().filter_map(chance).collect();
     let mut called = discoveries(&chances, FALSE_CHANCE).into_iter();
-    let mut judgement = |((pair, compared), is_seen): ((&Pair, Result<Comparison, String>), &bool)| match compared {
-        Err(reason) => Judgement { verdict: Verdict::NotJudged, reason: Some(reason), comparison: None },
+    // A change of one value alone is the smallest of all chances, which the rule for many compares with this one.
+    let of_smallest = FALSE_CHANCE / chances.len().max(1) as f64;
+    let mut judgement = |Looked { pair, compared, normal, is_seen }: Looked<'_>| match compared {
+        Err(reason) => {
+            Judgement { verdict: Verdict::NotJudged, reason: Some(reason), comparison: None, could_have_found: None }
+        }
         Ok(comparison) => {
             let is_called = called.next().unwrap_or(false);
             let verdict = if is_called { direction(pair.a.better, &comparison) } else { Verdict::NoDifference };
-            let reason = if is_called { None } else { undecided(pair, &comparison, *is_seen) };
-            Judgement { verdict, reason, comparison: Some(comparison) }
+            let reason = if is_called { None } else { undecided(pair, &comparison, is_seen) };
+            let could_have_found = could_have_found(pair, of_smallest, normal);
+            Judgement { verdict, reason, comparison: Some(comparison), could_have_found }
         }
     };
-    pairs.iter().zip(compared).zip(&is_seen).map(&mut judgement).collect()
+    all.into_iter().map(&mut judgement).collect()
 }
 
-/// Returns whether runs of the same were about as far apart as A and B, so that no distribution needs to be assumed to
-/// call that normal.
+/// A pair before all are judged together.
+struct Looked<'a> {
+    pair: &'a Pair,
+    compared: Result<Comparison, String>,
+    /// The distance up to which runs of the same were apart, and whether A and B are no farther apart.
+    normal: f64,
+    is_seen: bool,
+}
+
+/// Returns the factor of a change for the worse that nine of ten comparisons would have found, with the intervals and
+/// the scatter of this one; `None` if none would.
+fn could_have_found(pair: &Pair, chance: f64, normal_distance: f64) -> Option<f64> {
+    // A factor of 10⁸, and its logarithm to a ten-thousandth.
+    const FARTHEST: f64 = 18.4;
+    const HALVINGS: u32 = 18;
+    // The normal deviate that nine of ten are above, if its sign is changed.
+    const NINE_OF_TEN: f64 = 1.2816;
+    let (a, b) = (pair.a.estimate(), pair.b.estimate());
+    let is_found = |distance: f64| {
+        let change = if pair.a.better == Better::More { -distance } else { distance };
+        let times = change.exp() * a.value / b.value;
+        let interval = b.interval.map(|ends| ends.scaled(times));
+        let changed = Estimate { value: b.value * times, interval, resolution: b.resolution };
+        compare(&a, &changed, pair.run_to_run).is_some_and(|found| found.p <= chance)
+    };
+    let (mut below, mut above) = (normal_distance, FARTHEST);
+    if !is_found(above) {
+        return None;
+    }
+    for _ in 0..HALVINGS {
+        let middle = f64::midpoint(below, above);
+        if is_found(middle) { above = middle } else { below = middle }
+    }
+    let scatter = a.error().hypot(b.error()).hypot(pair.run_to_run.deviation * std::f64::consts::SQRT_2);
+    Some((above + NINE_OF_TEN * scatter).exp()).filter(|factor| factor.is_finite())
+}
+
+/// Returns the distance, as a logarithm, up to which runs of the same were apart, so that no distribution needs to be
+/// assumed to call it normal.
 ///
 /// Rare events and limits of the machine are on levels far apart, which the few runs of one value may not have met: for
 /// them, the largest distance in any value of the kind counts, too.
-fn is_as_near_as_others(pair: &Pair, pairs: &[Pair]) -> bool {
+fn normal_distance(pair: &Pair, pairs: &[Pair]) -> f64 {
     let of_kind = |other: &&Pair| has_levels_far_apart(other.a.variation) && other.a.variation == pair.a.variation;
     let other_runs = OtherRuns {
         count: pair.other_runs,
         farthest_apart: pair.farthest_apart,
         of_kind: pairs.iter().filter(of_kind).map(|other| other.farthest_apart.all).fold(0.0, f64::max),
     };
-    let distance = (pair.b.value.ln() - pair.a.value.ln()).abs();
-    distance <= other_runs.normal_distance(pair.a.variation, lacks_interval(pair))
+    other_runs.normal_distance(pair.a.variation, lacks_interval(pair))
 }
 
 /// The distances between other runs of the same in one value.
@@ -318,20 +365,16 @@ impl PriorRuns {
     ///
     /// If both are known with the core exclusive, those are compared: how often the core was shared is not a difference
     /// between A and B.
+    ///
+    /// The source of the variation can depend on the value itself: an iteration may be mostly work in one run and not in
+    /// another. The one with the widest scatter decides, among A and the other runs. B has no part in it: the value that
+    /// is judged would choose its own scatter, and a large change would hide where a small one is found.
     pub fn pair(&self, a: &Metric, b: &Metric, naming: &Naming) -> Pair {
-        let [a, b] = match (a.alone(), b.alone()) {
+        let [mut a, b] = match (a.alone(), b.alone()) {
             (Some(a), Some(b)) => [a, b],
             _ => [a, b].map(Metric::clone),
         };
-        // They may differ in kind: a value may be mostly work on one side and not on the other.
-        let [one, other] = [&a, &b].map(|metric| self.scatter(metric, naming));
-        let wider = if one.run_to_run.deviation >= other.run_to_run.deviation { one } else { other };
-        let Scatter { run_to_run, other_runs, farthest_apart } = wider;
-        Pair { a, b, run_to_run, other_runs, farthest_apart }
-    }
-
-    /// Returns the scatter of a metric between these runs, and in general.
-    fn scatter(&self, metric: &Metric, naming: &Naming) -> Scatter {
+        let metric = &a;
         let name = naming.name(metric);
         let is_it = |other: &&Metric| {
             other.experiment == metric.experiment && other.figure == metric.figure && naming.name(other) == name
@@ -340,20 +383,21 @@ impl PriorRuns {
         let figure = |run: &Vec<Metric>| run.iter().find(is_it).and_then(estimate).filter(|run| run.value > 0.0);
         let sets: Vec<Vec<Estimate>> =
             self.sets.iter().map(|set| set.runs.iter().filter_map(figure).collect()).collect();
-        let General { run_to_run, weight } = in_general(metric, self.is_disturbed);
-        Scatter {
-            run_to_run: run_to_run.learned(weight, &sets),
-            other_runs: sets.iter().map(Vec::len).filter(|runs| *runs > 1).sum(),
-            farthest_apart: FarthestApart::of(&sets),
-        }
+        // A value without an interval scatters more, whichever side lacks it.
+        let interval = metric.interval.filter(|_| b.interval.is_some());
+        let general = |variation| in_general(&Metric { variation, interval, ..metric.clone() }, self.is_disturbed);
+        let runs = self.sets.iter().flat_map(|set| &set.runs).filter_map(|run| run.iter().find(is_it));
+        let variations = std::iter::once(metric.variation).chain(runs.map(|run| run.variation));
+        let widest = variations.map(|variation| (variation, general(variation)));
+        let (variation, General { run_to_run, weight }) = widest
+            .reduce(|one, other| if other.1.run_to_run.deviation > one.1.run_to_run.deviation { other } else { one })
+            .expect("A is one of them");
+        let run_to_run = run_to_run.learned(weight, &sets);
+        let other_runs = sets.iter().map(Vec::len).filter(|runs| *runs > 1).sum();
+        let farthest_apart = FarthestApart::of(&sets);
+        a.variation = variation;
+        Pair { a, b, run_to_run, other_runs, farthest_apart }
     }
-}
-
-/// The distance between runs of the same in one value.
-struct Scatter {
-    run_to_run: RunToRun,
-    other_runs: usize,
-    farthest_apart: FarthestApart,
 }
 
 /// Returns whether this is a complete run of the same experiment, and not the compared one.

@@ -32,7 +32,8 @@ use operand::Operand;
 /// The differences of machine, build and settings come first, then each configuration: faster, slower, or not shown to
 /// differ. A record is a file that --format json wrote, or an archived record: the first digits of a hash, `last`,
 /// `last~3`, or a revision of contend's sources. A single record is compared with a baseline. Exit status 3: a limit of
-/// --fail-if is exceeded. Exit status 4: --fail-if could judge no value.
+/// --fail-if is exceeded. Exit status 4: no value could have shown a
+/// change as large as a limit.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
     /// Reference record: a file (- is standard input) or an archived record [default: a baseline]
@@ -76,7 +77,8 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
         output::eprint_line("help: archive more runs with the flags of A, or measure for longer, and compare again");
         return Ok(Outcome::NotJudged);
     }
-    if let Some(note) = comparison.partly_judged().filter(|_| !flags.fail_if.is_empty() && !shared.quiet) {
+    if let Some(note) = comparison.partly_judged(&flags.fail_if).filter(|_| !flags.fail_if.is_empty() && !shared.quiet)
+    {
         output::eprint_line(&note);
     }
     Ok(Outcome::Done)

@@ -84,12 +84,19 @@ fn group(verdict: Verdict, lines: &[&Line], page: &Page) -> String {
     let mut rows = table.lines();
     let mut text = format!("{}: {}\n{}\n", verdict.label(), lines.len(), rows.next().unwrap_or_default());
     for (line, row) in lines.iter().zip(rows) {
-        let reason = line.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
+        let remarks: Vec<String> = line.reason.iter().cloned().chain(could_have_found(line)).collect();
+        let reason = if remarks.is_empty() { String::new() } else { format!(" ({})", remarks.join("; ")) };
         let alone = if line.alone { ", core exclusive" } else { "" };
         let name = format!("{}: {}{alone}{reason}", line.cell, line.figure);
         text += &format!("{}{}\n", terminal::wrapped("", "     ", &name, page), page.cut(row));
     }
     text + "\n"
+}
+
+/// Returns the change that a value without a difference could have shown.
+fn could_have_found(line: &Line) -> Option<String> {
+    let is_shown = line.verdict == Verdict::NoDifference;
+    line.could_have_found.filter(|_| is_shown).map(|factor| format!("could have found {}", ratio(factor)))
 }
 
 fn values_set_in(line: &Line) -> Vec<String> {
@@ -103,11 +110,16 @@ fn values(line: &Line) -> Vec<String> {
     let figure = |value: Option<f64>, interval: Option<Interval>| match (value, interval) {
         (None, _) => "–".to_owned(),
         (Some(value), None) => words(value),
-        (Some(value), Some(ends)) => with_ends(&words(value), [words(ends.low), words(ends.high)]),
+        (Some(value), Some(ends)) => {
+            with_ends(&line.unit.words_within(value, interval), [words(ends.low), words(ends.high)])
+        }
     };
     let end = |end: f64| if end.is_finite() { number(end) } else { "∞".to_owned() };
     let over = match (line.ratio, line.ratio_ci) {
-        (Some(over), Some(ends)) => format!("{} ({}–{})", ratio(over), end(ends.low), end(ends.high)),
+        (Some(over), Some(ends)) => {
+            let over = record::Unit::Times.words_within(over, Some(ends));
+            format!("{over} ({}–{})", end(ends.low), end(ends.high))
+        }
         (Some(over), None) => ratio(over),
         (None, _) => "–".to_owned(),
     };
@@ -137,8 +149,13 @@ fn summary(lines: &[Line]) -> String {
         others if others < LEAST_RUNS => format!("a general estimate: {}", too_few_runs(LEAST_RUNS, others)),
         others => format!("estimated from {others} other runs in the archive and from a general estimate"),
     };
+    let could = if lines.iter().any(|line| could_have_found(line).is_some()) {
+        "\nA worse value by the factor in brackets would have been found in 9 of 10 such comparisons."
+    } else {
+        ""
+    };
     format!(
-        "{} values: {}.\nAt most {} of comparisons of two runs with the same settings report any difference. The \
+        "{} values: {}.{could}\nAt most {} of comparisons of two runs with the same settings report any difference. The \
          run-to-run variation is {known}.\n",
         lines.len(),
         found.join(", "),
@@ -177,7 +194,8 @@ fn folded(title: &str, body: &str) -> String {
 
 fn rows_of(lines: &[&Line]) -> String {
     let row = |line: &&Line| {
-        let first = [format!("{}: {}", line.cell, line.figure), line.verdict.label().to_owned()];
+        let found = could_have_found(line).map(|words| format!(" ({words})")).unwrap_or_default();
+        let first = [format!("{}: {}", line.cell, line.figure), format!("{}{found}", line.verdict.label())];
         first.into_iter().chain(values(line)).collect()
     };
     table(&["metric", "verdict", "A", "B", "B/A (95 % CI)"], lines.iter().map(row))

@@ -6,7 +6,7 @@ pub use report::SIGNATURE;
 
 use super::archived;
 use super::compare::prior_archive;
-use super::picture::Kind;
+use super::picture::is_requested;
 use super::reading::{Reading, unknown};
 use super::survey_record::{self, FINDINGS, THEN_AND_NOW};
 use crate::output::print_or_write;
@@ -31,8 +31,7 @@ pub struct Flags {
     #[arg(value_name = "RECORD", default_value = "last", value_hint = ValueHint::FilePath)]
     records: Vec<String>,
 
-    /// Write only this chart of one record, as SVG, or as PNG if the name of --output ends in .png. TITLE is its title
-    /// in the report, or a part that no other title has
+    /// Write only this chart of one record, as SVG. TITLE is its title in the report, or a part that no other title has
     #[arg(long, value_name = "TITLE")]
     picture: Option<String>,
 }
@@ -49,7 +48,9 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
         return Err(UsageError(remedy.into()).into());
     }
     // A page may have any file name.
-    let kind = flags.picture.as_ref().map(|_| Kind::of(shared)).transpose()?.flatten();
+    if flags.picture.is_some() {
+        is_requested(shared)?;
+    }
     // A page of one record needs no other runs, and is made from a file whatever the state of the archive is.
     let is_needed = flags.records.len() > 1 || !is_file(&flags.records[0]);
     let archive = if is_needed { prior_archive(&flags.records, shared)? } else { None };
@@ -61,7 +62,7 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
         let [only] = &sections[..] else {
             return Err(UsageError(format!("--picture {wanted}: needs exactly one record")).into());
         };
-        kind.unwrap_or(Kind::Svg).write(&picture(only, wanted)?, shared)?;
+        print_or_write(&picture(only, wanted)?, shared)?;
         return Ok(Outcome::Done);
     }
     let metrics = sources.iter().zip(&read).map(|(source, read)| read.metrics(source));

@@ -28,7 +28,7 @@ use terminal::{Page, without_error_numbers};
 /// Run every experiment briefly; compare the results with those of 1998 to 2008
 ///
 /// The survey also runs when contend is called without a command. It covers the clock, the lock latency laboratory,
-/// ulockflex, OS noise, the CPU time available to a process, the thread ring, and models of many machines. It ends with
+/// ulockflex, OS noise, the CPU time left over, the thread ring, and models of many machines. It ends with
 /// findings in plain sentences, and with the results of 1998 to 2008 next to those of today. The tables and charts of
 /// each experiment are in the HTML report, and in the saved record.
 #[derive(Args, Clone, Debug, Default)]
@@ -209,9 +209,11 @@ fn run_plan(plan: &Plan, session: &Session, shared: &SharedFlags, progress: &Pro
             break;
         }
         // The parts before have taken their time and the start of their programs.
-        let budget = plan.share(place, plan.budget.saturating_sub(began.elapsed()));
+        let left = plan.budget.saturating_sub(began.elapsed());
+        let budget = plan.share(place, left);
         measured.parameters.add(part.parameters(budget));
-        let within = session.within(budget);
+        // A computed part has no share, and ends by itself.
+        let within = session.within(if part.short.weight == 0 { left } else { budget });
         let progress = progress.of_part(part.entry.name);
         let mut run = Run::part(&within, shared, &instruments, progress, &mut passed);
         match measured.run(part, &mut run) {

@@ -1,6 +1,6 @@
 //! The differences that get a verdict, and the exit status.
 
-use super::{answer, compared, latency, text, verdict};
+use super::{answer, compared, latency, line, text, verdict};
 use crate::command::{record, stored};
 use serde_json::{Value, json};
 
@@ -61,6 +61,40 @@ fn limit_is_exceeded_by_the_interval_not_by_the_estimate() {
     assert_eq!(status("faster:3%", &a, &worse), Some(0));
     assert_eq!(status("faster:3%", &worse, &a), Some(3));
     assert_eq!(status("slower:50%,differs:3%", &a, &worse), Some(3));
+}
+
+#[test]
+fn larger_slowdown_of_an_iteration_is_shown_as_well() {
+    // From 1.25 µs on, less than four fifths of the iteration are its hold time.
+    for times in [1.1, 1.2, 1.3, 1.5, 2.0] {
+        let found = answer(&latency(100.0, 1_130.0), &latency(100.0, 1_130.0 * times));
+        assert_eq!(verdict(&found, "round trip, median"), "slower", "{times}");
+        assert_eq!(
+            verdict(&answer(&latency(100.0, 1_130.0), &latency(100.0, 1_130.0 / times)), "round trip, median"),
+            "faster"
+        );
+    }
+}
+
+#[test]
+fn limit_below_every_change_that_could_be_found_does_not_pass() {
+    let (a, b) = (latency(100.0, 1_130.0), latency(101.0, 1_131.0));
+    let found = answer(&a, &b);
+    let could = |figure: &str| line(&found, figure)["could_have_found"].as_f64().unwrap();
+    assert!((1.03..1.08).contains(&could("round trip, median")), "{found}");
+    assert!(could("lock, median") > 1.5 && could("lock, 99.9 %") > could("lock, median"), "{found}");
+    let status = |limit: &str| compared(&a, &b, &["--fail-if", limit]).status.code();
+    assert_eq!(status("slower:1%"), Some(4));
+    assert_eq!(status("slower:1%,slower:10%"), Some(4), "one limit that could not be applied is enough");
+    assert_eq!(status("slower:10%"), Some(0));
+    let output = compared(&a, &b, &["--fail-if", "slower:5%"]);
+    assert_eq!(output.status.code(), Some(0), "the interval of the iteration excludes 5 %");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("3 could have shown larger changes only"));
+    // A limit of no size is that of any shown difference.
+    assert_eq!(status("slower:0%"), Some(0));
+    let output = compared(&a, &b, &["--fail-if", "slower:1%"]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("slower:1%: none of 4 values could have shown it"), "{stderr}");
 }
 
 #[test]

@@ -136,6 +136,18 @@ fn costs_come_from_a_record_and_flags_override_them() {
 }
 
 #[test]
+fn costs_of_a_single_repetition_are_refused() {
+    let mut ring: Value = serde_json::from_str(&std::fs::read_to_string(recorded("ring.json")).unwrap()).unwrap();
+    let rows = ring["results"].as_array_mut().unwrap();
+    rows.iter_mut().find(|row| row["contestant"] == "cache-line-across").unwrap()["repeats"] = 1.into();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ring.json");
+    std::fs::write(&file, ring.to_string()).unwrap();
+    let (status, stderr) = refused(&["model", "locks", "--costs", file.to_str().unwrap()]);
+    assert!(status == 2 && stderr.contains("cache-line-across") && stderr.contains("--seconds"), "{stderr}");
+}
+
+#[test]
 fn wrong_input_of_the_lock_model_names_the_remedy() {
     let latency = recorded("latency.json");
     let latency = latency.to_str().unwrap();

@@ -409,14 +409,13 @@ fn helps() -> Vec<(String, String)> {
 }
 
 /// The files with the help of programs that are built separately: the documentation of their flags, and their examples.
-const COMPANIONS: [&str; 7] = [
+const COMPANIONS: [&str; 6] = [
     "crates/remote/src/program.rs",
     "crates/remote/src/serve/flags.rs",
     "crates/remote/src/serve/mod.rs",
     "crates/remote/src/fetch/flags.rs",
     "crates/remote/src/fetch/mod.rs",
     "crates/lockstep/src/flags.rs",
-    "crates/picture/src/main.rs",
 ];
 
 #[test]

@@ -18,7 +18,7 @@ pub const EVERY_OTHER: &str = "*";
 pub const CRATES: Floors = Floors {
     folder: "crates",
     highest_first: &[
-        &["contend", "picture", "remote"],
+        &["contend", "remote"],
         &["screen"],
         &["experiments"],
         &["launch"],

@@ -4,7 +4,7 @@ mod row;
 mod watch;
 
 use super::plan::{Parameters, Plan};
-use super::record::{PairRow, Row};
+use super::record::{PairRow, ProbesDisagree, Row};
 use anyhow::Context;
 use harness::{Progress, Session, Shown};
 use instruments::clock::Clock;
@@ -70,6 +70,10 @@ pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progres
         .collect();
     let doubts = rows.iter().filter_map(|row| Some(NeverAlone { cpu: row.cpu as u16, reason: row.doubt.clone()? }));
     warnings.extend(doubts.map(Warning::from));
+    let unconfirmed = rows.iter().filter(|row| !row.is_confirmed());
+    let unconfirmed = unconfirmed.filter_map(|row| Some((row.cpu, row.agreement_share?)));
+    warnings.extend(unconfirmed.map(|(cpu, agreement_share)| ProbesDisagree { cpu, agreement_share }.into()));
+    let rows = rows.into_iter().map(Row::with_confirmed_sharing).collect();
     let (budget_s, probe_us) = (plan.budget.as_secs_f64(), probe.cost_ns() / 1e3);
     let parameters = Parameters { budget_s, cpus: plan.cpus.clone(), probe_us, groups: turns.groups };
     Ok(Measured { parameters, rows, warnings, probed })

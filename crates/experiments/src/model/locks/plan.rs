@@ -284,7 +284,12 @@ fn read(path: &Path) -> anyhow::Result<(String, Costs)> {
     let file = RecordFile::read("--costs", path, "ring", "contend ring --format json --output FILE")?;
     let limit = |limit: &str| {
         let is_limit = |row: &&Value| row["contestant"] == limit && row["class"] == "limit";
-        let ns = file.rows.iter().find(is_limit).and_then(|row| row["ns_per_hop"].as_f64());
+        let row = file.rows.iter().find(is_limit);
+        if row.is_some_and(|row| row["repeats"].as_u64() == Some(1)) {
+            let words = format_args!("the limit {limit} is of a single repetition; record it with more --seconds");
+            return Err(file.unsuitable(words));
+        }
+        let ns = row.and_then(|row| row["ns_per_hop"].as_f64());
         ns.filter(|ns| *ns > 0.0).ok_or_else(|| file.unsuitable(format_args!("the record has no limit {limit}")))
     };
     let syscall_ns = limit("system-call")?;

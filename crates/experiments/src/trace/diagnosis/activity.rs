@@ -85,8 +85,8 @@ impl Evidence<'_> {
     /// Returns the activity of a blocked thread.
     pub(super) fn activity(&mut self, wait: Wait) -> Activity {
         match wait {
-            Wait::Call { part: Part::Sleep, number } => Activity::Slept(Some(number)),
-            Wait::Call { part: Part::Io, number } => Activity::InIo(number),
+            Wait::Call { part: Part::Sleep, number, .. } => Activity::Slept(Some(number)),
+            Wait::Call { part: Part::Io, number, .. } => Activity::InIo(number),
             Wait::Call { number, .. } => Activity::InCall(number),
             Wait::Lock(slot) => {
                 let name = self.region.map(|region| lock_name(region, self.names, slot));

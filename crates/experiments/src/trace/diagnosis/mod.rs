@@ -166,6 +166,8 @@ const UNSEEN_VIRTUAL_THREADS: &str = "Undecided: virtual threads of Java wait fo
 /// The limit of a trace of tasks.
 const TASKS: &str = " A task of tokio that waits for an async lock or a channel blocks no thread, so such waits are not \
                      seen: tokio-console shows them.";
+/// Samples of less than this part of the threads' time say nothing about what limits the program.
+const MOST_OF_TIME: f64 = 0.5;
 /// A thread that works for this part of the run is as long as the run.
 const WHOLE_RUN: f64 = 0.9;
 /// Work of one thread, from this part of all work on.
@@ -266,6 +268,9 @@ impl<'a> Evidence<'a> {
             let is_much = retries.seconds >= LOCKS_SHARE * (whole.busy_s() + retries.seconds);
             (is_much && retries.seconds >= least_s).then(|| retries.reason(&whole))
         });
+        let unseen = unseen.or_else(|| self.yields(&whole).filter(|_| verdict == Some(Verdict::NotLocks)));
+        let is_seen = covered >= MOST_OF_TIME || verdict != Some(Verdict::NotLocks);
+        let unseen = unseen.or_else(|| (!is_seen).then(|| of_few_samples(covered)));
         let hides_waits = unseen.is_some();
         let verdict = if hides_waits { Some(Verdict::Undecided) } else { verdict };
         let mut findings = Vec::new();
@@ -333,6 +338,14 @@ impl<'a> Evidence<'a> {
         {
             reason.push_str(&format!(
                 " Threads slept in {function}: if that is a lock which sleeps between two tries, use one that blocks."
+            ));
+        }
+        let in_turn = objects.iter().find(|object| object.is_channel_in_turn());
+        if let (Some(reason), Some(object)) = (&mut reason, in_turn.filter(|_| verdict == Some(Verdict::Undecided))) {
+            reason.push_str(&format!(
+                " In no sample did all threads that read from the pipe or eventfd in {} wait for it: it may be a lock that they pass \
+                 on, or bring them work. Samples do not show which.",
+                object.place()
             ));
         }
         let has_tasks = reason.is_some() && self.has_tasks();
@@ -644,18 +657,20 @@ impl<'a> Evidence<'a> {
                 percent(whole.ready_s / whole.lived_s)
             );
         }
+        // Where CPUs are idle as well, they are not what limits it.
+        let has_all = cpus_used >= MANY_CPUS * allowed as f64 || limit.is_some();
+        if !has_all && whole.io_s >= 0.3 * busy_s && whole.io_s >= LEAST_WAIT * self.elapsed_s {
+            return format!(
+                "Not the locks: {waited}. They waited for I/O for {} of that time.",
+                percent(whole.io_s / busy_s)
+            );
+        }
         if is_cpu_bound {
             // Threads that wait for each other leave CPUs idle.
             let others = (cpus_used < 0.9 * allowed as f64).then(|| self.work(rows)).flatten().unwrap_or_default();
             let limited = limited.map_or_else(|| ".".to_owned(), |limited| format!(", and {limited}"));
             return format!(
                 "Not the locks: {waited}. {used}: the program's own work limits it{limited}{single}{others}"
-            );
-        }
-        if whole.io_s >= 0.3 * busy_s && whole.io_s >= LEAST_WAIT * self.elapsed_s {
-            return format!(
-                "Not the locks: {waited}. They waited for I/O for {} of that time.",
-                percent(whole.io_s / busy_s)
             );
         }
         let idle = (whole.work_s + whole.sleep_s) / whole.lived_s;
@@ -689,7 +704,9 @@ impl<'a> Evidence<'a> {
             true => " The threads that wake others wait for it too: if it is a pool, that may be too small.",
             false => "",
         };
-        Some(format!(" The longest waits for work are those for {lock}{place}{}.{pool}", by.unwrap_or_default()))
+        let last = if most.lock_type == Kind::Barrier.name() { last_to_come(most) } else { None };
+        let by = by.unwrap_or_default();
+        Some(format!(" The longest waits for work are those for {lock}{place}{by}.{pool}{}", last.unwrap_or_default()))
     }
 
     /// Returns whether the threads that wake others from a condition wait for it as well, as those of a pool do.
@@ -709,6 +726,20 @@ impl<'a> Evidence<'a> {
             && wakers.peek().is_some()
             && wakers.all(|waker| waiters.contains(&waker))
     }
+}
+
+/// Returns the thread for which the others wait at a barrier, where it is the same one in nearly all of the longest waits.
+fn last_to_come(row: &Row) -> Option<String> {
+    let mut last: BTreeMap<u32, usize> = BTreeMap::new();
+    row.longest.iter().filter_map(|wait| wait.holder_thread).for_each(|thread| *last.entry(thread).or_default() += 1);
+    let (thread, count) = last.into_iter().max_by_key(|(_, count)| *count)?;
+    // One of them may have been noted by a thread that came to the next round.
+    (count > 2 && count + 1 >= row.longest.len()).then(|| {
+        format!(
+            " In {count} of the {} longest, thread {thread} came last: it has the most to do, or the least of the CPUs.",
+            row.longest.len()
+        )
+    })
 }
 
 /// Returns the CPU time of other programs if it is most of what a program left of all CPUs, of which `busy_s` were used.
@@ -752,6 +783,15 @@ fn verdict(whole: &Budget, least_s: f64, waited_s: f64, spun_s: f64, for_cpus: f
     } else {
         Verdict::NotLocks
     })
+}
+
+/// Returns the verdict on threads that the samples hardly found.
+fn of_few_samples(covered: f64) -> String {
+    format!(
+        "Undecided: the samples are of {} of the time that threads lived, since most of these ended within milliseconds. To \
+         begin and end threads may be what it does: a pool keeps them.",
+        whole_percent(covered)
+    )
 }
 
 /// Returns the words for the waits for locks that are not kept apart.
@@ -962,6 +1002,7 @@ fn stack(frames: &Frames) -> Vec<Frame> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::record::LongWait;
     use blame::jvm::JavaLock;
     use blame::sampling::waited::Waited;
     use instruments::warning::WarningKind;
@@ -972,6 +1013,17 @@ mod tests {
         assert_eq!(others_s(19.0, 4.0, 20.0), Some(15.0));
         assert_eq!(others_s(6.0, 4.0, 20.0), None, "the CPUs were idle, or waited for a disk");
         assert_eq!(others_s(3.9, 4.0, 20.0), None);
+    }
+
+    #[test]
+    fn last_to_come_is_the_one_of_nearly_all_of_the_longest_waits() {
+        let came = |threads: &[u32]| {
+            let wait = |thread: &u32| LongWait { holder_thread: Some(*thread), ..LongWait::default() };
+            last_to_come(&Row { longest: threads.iter().map(wait).collect(), ..Row::default() })
+        };
+        assert!(came(&[7, 7, 9, 7, 7]).is_some_and(|text| text.contains("In 4 of the 5 longest, thread 7 came last")));
+        assert_eq!(came(&[7, 9, 9, 7, 7]), None);
+        assert_eq!(came(&[7, 7]), None, "two say too little");
     }
 
     #[test]

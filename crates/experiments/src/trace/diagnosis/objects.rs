@@ -22,6 +22,8 @@ pub(super) const INTERPRETER: &str = "the GIL of CPython";
 const MUSL_HEAP: &str = "__malloc_lock";
 pub(super) const MAP: &str = "the kernel's lock of the address space (mmap_lock)";
 
+pub(super) const FILE_LOCK: &str = "file lock";
+
 /// An object that was waited for, with names.
 pub(super) struct Object {
     pub(super) wait: Wait,
@@ -74,8 +76,8 @@ impl Evidence<'_> {
             Wait::Word { .. } if evidence.kind_of(waited) == Some(FrameKind::Allocator) => {
                 *allocator.get_or_insert(wait)
             }
-            Wait::Call { number, part: Part::Lock } if may_wait_for_map(number) => {
-                Wait::Call { number: -1, part: Part::Lock }
+            Wait::Call { number, part: Part::Lock, .. } if may_wait_for_map(number) => {
+                Wait::Call { number: -1, part: Part::Lock, file: 0 }
             }
             Wait::Word { process, .. } => match most_of(waited) {
                 // The threads that wait for it are in several words of one condition.
@@ -122,7 +124,7 @@ impl Evidence<'_> {
         let waits_of = |object: &Object| object.members.iter().map(|(wait, _)| *wait).collect::<Vec<Wait>>();
         let idle: BTreeSet<Wait> = objects.iter().filter(is_idle).flat_map(waits_of).collect();
         let is_idle = |wait: &Wait| match wait {
-            Wait::Call { number, part } => *part == Part::Work && is_for_requests(*number),
+            Wait::Call { number, part, .. } => *part == Part::Work && is_for_requests(*number),
             wait => idle.contains(wait),
         };
         for object in objects {
@@ -292,11 +294,15 @@ impl Evidence<'_> {
                 };
                 (name, kind.map_or("futex", FrameKind::name), part, false)
             }
-            Wait::Call { number, part: Part::Lock } if may_wait_for_map(number) => {
+            Wait::Call { number, part: Part::Lock, .. } if may_wait_for_map(number) => {
                 (MAP.into(), "kernel lock", Part::Lock, false)
             }
-            Wait::Call { number, part: Part::Lock } => {
-                (format!("a file lock ({})", call_name(number)), "file lock", Part::Lock, false)
+            Wait::Call { number, part: Part::Lock, file } => {
+                let of = self.profile.file_name(file).map_or("a file", short);
+                (format!("the lock of {of} ({})", call_name(number)), FILE_LOCK, Part::Lock, false)
+            }
+            Wait::Call { part: Part::Work, file: 1.., .. } if self.takes_turns(wait, &waited) => {
+                (String::new(), "", Part::Unknown, false)
             }
             Wait::Call { part, .. } => (String::new(), "", part, false),
             Wait::Hidden => (String::new(), "", Part::Unknown, false),
@@ -401,12 +407,30 @@ impl Evidence<'_> {
     /// has acquired it. Workers that wait for work are all in the semaphore mostly.
     fn is_held(&mut self, wait: Wait, waited: &Waited, frames: &Frames) -> bool {
         let Some(acquirer) = frames.caller() else { return false };
+        // Where one thread alone waits, the others have not acquired it: they bring it something.
+        if self.waiters(wait) < 2 {
+            return false;
+        }
         let all_s: f64 = waited.peers.values().map(|part| part.seconds).sum();
-        let held = waited
-            .peers
-            .iter()
-            .filter(|(peers, _)| peers.iter().any(|(other, path)| *other != wait && self.is_inside(*path, acquirer)));
+        let held = waited.peers.iter().filter(|(peers, _)| {
+            // A thread that waits for another semaphore in the same call has not acquired this one.
+            let is_elsewhere = |path: &Path| !waited.paths.contains_key(path);
+            let mut peers = peers.iter().filter(|(other, path)| *other != wait && is_elsewhere(path));
+            peers.any(|(_, path)| self.is_inside(*path, acquirer))
+        });
         held.map(|(_, part)| part.seconds).sum::<f64>() > 0.5 * all_s
+    }
+
+    /// Returns whether in no sample all threads waited that read from a pipe or a counter of events: they may pass it on as a lock,
+    /// or one of them has work at any time. Those that wait for work all do so at some time.
+    fn takes_turns(&self, wait: Wait, waited: &Waited) -> bool {
+        let readers = self.waiters(wait);
+        readers > 1 && waited.most_waiters < readers
+    }
+
+    /// Returns the number of threads that samples found waiting.
+    fn waiters(&self, wait: Wait) -> usize {
+        self.profile.lives().filter(|life| life.waits.contains_key(&wait)).count()
     }
 
     fn is_in_own_memory(&mut self, process: u32, address: u64) -> bool {
@@ -464,6 +488,18 @@ impl Object {
     /// Returns whether most of its waits are those of threads that try again and again.
     pub(super) fn is_polled(&self) -> bool {
         self.waited.polled_s > 0.5 * self.waited.seconds
+    }
+
+    /// Returns whether it is a pipe or a counter of events that may be a lock.
+    pub(super) fn is_channel_in_turn(&self) -> bool {
+        matches!(self.wait, Wait::Call { file: 1.., .. }) && self.part == Part::Unknown
+    }
+
+    /// Returns whether a library acquires it for itself: the threads that wait for it have no function of the program's own, or
+    /// one of an interpreter only.
+    pub(super) fn is_of_library(&self) -> bool {
+        let mut own = self.frames.own().peekable();
+        own.peek().is_some() && own.all(|frame| frame.is_of_library)
     }
 
     /// Returns the words for its holders, which can be in another process than the waiters.
@@ -716,7 +752,9 @@ fn most_of(waited: &Waited) -> Option<Path> {
 fn gate(waited: &Waited) -> Option<Part> {
     let idle_s = |wanted: Part| {
         let is_idle = |holder: &Holder| match holder {
-            Holder::Blocked { wait: Wait::Call { number, part }, .. } => *part == wanted && is_for_requests(*number),
+            Holder::Blocked { wait: Wait::Call { number, part, .. }, .. } => {
+                *part == wanted && is_for_requests(*number)
+            }
             _ => false,
         };
         waited.holders.iter().filter(|(holder, _)| is_idle(holder)).map(|(_, seconds)| seconds).sum::<f64>()

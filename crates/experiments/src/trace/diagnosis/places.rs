@@ -3,7 +3,7 @@
 
 use super::objects::Object;
 use super::python::is_python;
-use super::{Evidence, stack};
+use super::{Evidence, LOCKS_SHARE, stack};
 use crate::trace::record::{Row, RowKind, SeenBy};
 use crate::trace::words::{whole_percent, without_arguments};
 use blame::frames::{Frame, Frames, function_of};
@@ -64,6 +64,28 @@ impl Evidence<'_> {
         Some(LibrarySleeps { seconds: sum_s, place: most.0 })
     }
 
+    /// Returns what is known of threads that give up their CPU again and again to wait, where that is much of what they do.
+    pub(super) fn yields(&mut self, whole: &Budget) -> Option<String> {
+        let profile = self.profile;
+        let yielded_s: f64 = profile.lives().map(|life| life.yielded_s).sum();
+        let share = yielded_s / whole.busy_s().max(1e-9);
+        if share < LOCKS_SHARE {
+            return None;
+        }
+        let mut by_place: BTreeMap<String, f64> = BTreeMap::new();
+        for (path, share) in profile.yield_shares() {
+            *by_place.entry(label(&self.frames(path))).or_default() += share;
+        }
+        let most = by_place.into_iter().max_by(|one, other| one.1.total_cmp(&other.1));
+        let place = most.map_or_else(String::new, |(place, _)| format!(", mostly in {place}"));
+        Some(format!(
+            "Undecided: for {} of their busy time, threads gave up their CPU to try again, as sched_yield does{place}. Samples do not show \
+             whether they wait for a lock or for work; a lock or a condition that blocks leaves the CPU to the thread that they \
+             wait for.",
+            whole_percent(share)
+        ))
+    }
+
     /// Returns the places with a part of the threads' time that is worth a line, the largest part first.
     pub(super) fn places(&mut self, whole: &Budget, objects: &[Object]) -> Vec<Row> {
         let profile = self.profile;
@@ -121,9 +143,12 @@ fn label(frames: &Frames) -> String {
         without_arguments(name)
     };
     let is_another = |frame: &&Frame| function_of(&frame.site) != function_of(&inner.site);
-    let mut callers = frames.own().skip(1).filter(is_another);
+    let callers = || frames.own().skip(1).filter(is_another);
     if !inner.is_of_library {
-        let called_by = callers.next().map_or_else(String::new, |caller| format!(", called by {}", name(caller)));
+        // The functions of a header serve many: the first that is in no header is the one whose work it is.
+        let outside = || callers().find(|caller| !is_in_header(caller));
+        let caller = if is_in_header(inner) { outside().or_else(|| callers().next()) } else { callers().next() };
+        let called_by = caller.map_or_else(String::new, |caller| format!(", called by {}", name(caller)));
         return without_arguments(&inner.site.label) + &called_by;
     }
     let own = || frames.own().filter(|frame| !frame.is_of_library);
@@ -132,6 +157,13 @@ fn label(frames: &Frames) -> String {
         Some(own) => format!("{}, in {}", without_arguments(&own.site.label), name(inner)),
         None => without_arguments(&inner.site.label),
     }
+}
+
+/// Returns whether a function's source is a header of C or C++.
+fn is_in_header(frame: &Frame) -> bool {
+    let file = frame.site.source.as_deref().and_then(|source| source.rsplit_once(':')).map_or("", |(file, _)| file);
+    let extension = file.rsplit_once('.').map_or("", |(_, extension)| extension);
+    matches!(extension, "h" | "hh" | "hpp" | "hxx" | "inl" | "ipp" | "tcc")
 }
 
 /// Returns the name of what the threads do that wait for an object; `None` for a lock, which has rows already.
@@ -173,6 +205,12 @@ mod tests {
         let of = |frames: &[(&str, bool)]| label(&path(frames));
         assert_eq!(of(&[("lib:busy", true), ("lib:step", true), ("save", false)]), "save, in lib:busy");
         assert_eq!(of(&[("report", false), ("report", false), ("run", false)]), "report, called by run");
+        let mut helpers = path(&[("now", false), ("spin", false), ("pack", false), ("run", false)]);
+        for (place, file) in ["/src/time.h:4", "/src/time.h:9", "/src/pack.c:7", "/src/run.c:3"].into_iter().enumerate()
+        {
+            helpers.frames[place].site.source = Some(file.into());
+        }
+        assert_eq!(label(&helpers), "now, called by pack");
         assert_eq!(of(&[]), "");
     }
 }

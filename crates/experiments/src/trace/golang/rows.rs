@@ -139,7 +139,8 @@ impl Builder<'_> {
         let findings = objects.iter().zip(&locks).filter(|(_, row)| {
             of_goroutines == Verdict::Locks && row.excludes() && row.wait_total_s >= FINDING_SHARE * waited_s
         });
-        let findings: Vec<Row> = findings.take(MOST_FINDINGS).map(|(group, row)| finding(group, row, &paths)).collect();
+        let findings = findings.take(MOST_FINDINGS);
+        let findings: Vec<Row> = findings.map(|(group, row)| finding(group, row, &paths, self.waits)).collect();
         // The threads' own futex words are those of the runtime's scheduler, and so are the places where they wait.
         rows.retain(|row| row.kind != RowKind::Place);
         rows.retain(|row| row.kind != RowKind::Finding || of_goroutines != Verdict::Locks || keeps_findings);
@@ -316,8 +317,39 @@ fn plain(site: Site) -> Site {
     Site { symbol: Some(function), label, ..site }
 }
 
+/// Returns what a goroutine does that waits for this kind of object.
+fn parked_as(kind: &str) -> &'static str {
+    match kind {
+        "sleep" => "slept",
+        "io" => "waited for I/O",
+        "mutex" | "rwlock" => "waited for another lock",
+        _ => "waited for another goroutine",
+    }
+}
+
+/// Returns where the goroutine was parked that had the lock for which the holders of this one waited, and so on to one that
+/// waited for no lock; `None` where that is not known for most of each wait.
+fn root(group: &Group, paths: &[Path], all: &HashMap<(u64, usize), Waits>) -> Option<usize> {
+    const LONGEST_CHAIN: usize = 8;
+    let most = |waits: &Waits| {
+        let most = waits.holder_parked.iter().max_by_key(|(stack, ns)| (**ns, std::cmp::Reverse(**stack)))?;
+        (2 * *most.1 > waits.total_ns).then_some(*most.0)
+    };
+    let (mut object, mut stack) = (group.object, most(&group.waits)?);
+    for _ in 0..LONGEST_CHAIN {
+        if !is_exclusive(paths[stack].kind.name()) {
+            return Some(stack);
+        }
+        // It waits for several objects in this place: for most of the time for this one.
+        let there = all.iter().filter(|((other, at), _)| *at == stack && *other != object);
+        let ((next, _), waits) = there.max_by_key(|((other, _), waits)| (waits.total_ns, *other))?;
+        (object, stack) = (*next, most(waits)?);
+    }
+    None
+}
+
 /// Returns the cause of the waits for a lock, and the remedy if one cause explains more than half of them.
-fn finding(group: &Group, row: &Row, paths: &[Path]) -> Row {
+fn finding(group: &Group, row: &Row, paths: &[Path], all: &HashMap<(u64, usize), Waits>) -> Row {
     let waits = &group.waits;
     let most = |times: &HashMap<usize, u64>| {
         let by_stack = times.iter().map(|(stack, ns)| {
@@ -332,15 +364,19 @@ fn finding(group: &Group, row: &Row, paths: &[Path]) -> Row {
     let is_pool = group.of_type == POOL;
     let (rule, cause, place, share, advice) = match most(&waits.holder_parked) {
         Some(((kind, site, _), part)) if parked_share > 0.5 => {
-            let how = match kind {
-                "sleep" => "slept",
-                "io" => "waited for I/O",
-                "mutex" | "rwlock" => "waited for another lock",
-                _ => "waited for another goroutine",
-            };
+            let how = parked_as(kind);
             let share = parked_share * part;
             let holder = if is_pool { "the goroutines that had it" } else { "the goroutine that held it" };
-            let text = format!("for {} of the wait {holder} {how} in {site}", percent(share));
+            let mut text = format!("for {} of the wait {holder} {how} in {site}", percent(share));
+            let (mut site, within) = (site, if is_exclusive(kind) { root(group, paths, all) } else { None });
+            if let Some(within) = within {
+                text.push_str(&format!(
+                    ", whose holder {} in {}",
+                    parked_as(paths[within].kind.name()),
+                    paths[within].site.label
+                ));
+                site = &paths[within].site.label;
+            }
             let advice = match is_pool {
                 true => larger_pool(lock, site),
                 false => format!("move calls that block out of the critical section of {lock}"),
@@ -384,5 +420,33 @@ fn finding(group: &Group, row: &Row, paths: &[Path]) -> Row {
         known_share: Some(share),
         remedy: Some(advice).filter(|_| share > 0.5),
         ..Row::new(RowKind::Finding, row.process, row.lock.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goroutines wait for an object at the stack of its number; its holder was parked at this stack.
+    fn waits(holder_parked: usize, ns: u64) -> Waits {
+        Waits { total_ns: 100, holder_parked: HashMap::from([(holder_parked, ns)]), ..Waits::default() }
+    }
+
+    #[test]
+    fn holder_that_waits_for_a_lock_is_followed_to_one_that_does_not() {
+        let path =
+            |kind| Path { kind, site: Site { symbol: None, source: None, label: String::new() }, frames: Vec::new() };
+        let paths = [path(Kind::Mutex), path(Kind::RwLock), path(Kind::Sleep)];
+        let root = |all: &[((u64, usize), Waits)]| {
+            let all: HashMap<(u64, usize), Waits> = all.iter().cloned().collect();
+            let group = Group { object: 7, of_type: Kind::Mutex.name(), stack: 0, waits: all[&(7, 0)].clone() };
+            root(&group, &paths, &all)
+        };
+        assert_eq!(root(&[((7, 0), waits(1, 90)), ((8, 1), waits(2, 80))]), Some(2));
+        assert_eq!(root(&[((7, 0), waits(2, 90))]), Some(2));
+        assert_eq!(root(&[((7, 0), waits(1, 90)), ((8, 1), waits(2, 40))]), None, "less than half is known");
+        assert_eq!(root(&[((7, 0), waits(1, 90))]), None, "nothing is known of the other lock");
+        // Two that wait for each other are no root.
+        assert_eq!(root(&[((7, 0), waits(1, 90)), ((8, 1), waits(0, 90))]), None);
     }
 }

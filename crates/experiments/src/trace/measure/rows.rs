@@ -130,30 +130,51 @@ pub fn build(span: Span<'_>, names: &mut Names, waits: &Waits, hangs: &Hangs, ti
     Built { rows, slots, locks_left_out, sites_left_out, waits: kept, cycles_cut: cut }
 }
 
-/// Returns the conditions that are used as those of a lock.
+/// Returns the conditions that are used as those of a lock: by the threads that wait for one, or by those that each wait for
+/// one of the same mutex.
 fn passed_on(region: &Region, window: Window<'_>) -> HashSet<u32> {
     let mut tallies: HashMap<u32, Tally> = HashMap::new();
+    // The waits for each condition, by the mutex that the waiters release.
+    let mut guarded: HashMap<(u32, u64), Tally> = HashMap::new();
+    let mut handed: HashMap<u32, u64> = HashMap::new();
     for (place, pair) in region.pairs() {
         let kind = Kind::of(pair.kind.load(Relaxed)).filter(|kind| kind.is_of_condition());
         let Some(kind) = kind.filter(|_| !is_folded(region, pair.lock.load(Relaxed))) else { continue };
-        let (counts, tally) = (window.counts(place), tallies.entry(pair.lock.load(Relaxed)).or_default());
+        let lock = pair.lock.load(Relaxed);
+        let (counts, tally) = (window.counts(place), tallies.entry(lock).or_default());
         if kind == Kind::Cond {
             // Each thread has a separate pair.
-            tally.waiters += u64::from(counts.acquisitions + counts.timeouts > 0);
-            tally.waits += counts.acquisitions;
-            tally.woken += counts.acquisitions;
-            tally.timeouts += counts.timeouts;
+            let here = Tally {
+                waiters: u64::from(counts.acquisitions + counts.timeouts > 0),
+                waits: counts.acquisitions,
+                woken: counts.acquisitions,
+                timeouts: counts.timeouts,
+                ..Tally::default()
+            };
+            tally.add(&here);
+            guarded.entry((lock, pair.guard().load(Relaxed))).or_default().add(&here);
         } else {
             tally.wakes += counts.signals();
             tally.wakes_by_waiters += counts.signals();
             tally.passed += counts.passed();
+            *handed.entry(lock).or_default() += counts.handed();
         }
+    }
+    let mut groups: HashMap<u64, (Tally, Vec<u32>)> = HashMap::new();
+    for ((lock, guard), tally) in guarded.into_iter().filter(|((_, guard), tally)| *guard > 0 && tally.waiters == 1) {
+        let (sum, locks) = groups.entry(guard).or_default();
+        let passed = handed.get(&lock).copied().unwrap_or(0).min(tally.waits);
+        sum.add(&Tally { passed, wakes: tally.waits, wakes_by_waiters: tally.waits, ..tally });
+        locks.push(lock);
     }
     let is_lock = |tally: &Tally| {
         let kept = tally.waits.saturating_sub(tally.passed);
         Tally { kept, ..*tally }.purpose() == Some(Purpose::Exclusion)
     };
-    tallies.into_iter().filter(|(_, tally)| is_lock(tally)).map(|(lock, _)| lock).collect()
+    // Two that wake each other in turn may as well ask and answer.
+    let groups = groups.into_values().filter(|(sum, locks)| locks.len() > 2 && is_lock(sum));
+    let own = groups.flat_map(|(_, locks)| locks);
+    tallies.iter().filter(|(_, tally)| is_lock(tally)).map(|(lock, _)| *lock).chain(own).collect()
 }
 
 /// The pairs that caused waits, and for how long, by the pair that waited.

@@ -4,7 +4,7 @@
 
 use super::exclusive::{destroy, destroys};
 use crate::layout::Kind::{self, Barrier, Broadcast, Cond, Mutex, Signal};
-use crate::layout::pair_add;
+use crate::layout::{Lock, Pair, pair_add};
 use crate::preload::entry::entry;
 use crate::preload::external::Timespec;
 use crate::preload::me::{Me, me};
@@ -30,6 +30,11 @@ pub fn sleep(cond: *mut c_void, mutex: *mut c_void, site: usize, real: impl FnOn
     };
     let again = spot(me, mutex as usize, site, Mutex);
     let Some(signal) = spot(me, cond as usize, site, Cond) else { return real() };
+    let guard = again.map_or(0, |again| again.lock_place() + 1);
+    if signal.lock(me).guard.load(Relaxed) != guard {
+        signal.lock(me).guard.store(guard, Relaxed);
+    }
+    signal.pair(me).guard().store(guard.into(), Relaxed);
     if again.is_some_and(|again| was_woken_for_nothing(me, again, cond as usize)) {
         pair_add(signal.pair(me).vain_wakes(), 1);
     }
@@ -61,14 +66,24 @@ fn was_woken_for_nothing(me: Me, again: Spot, cond: usize) -> bool {
     is_same_hold && me.thread.woken_from.load(Relaxed) == cond as u64
 }
 
-/// Returns whether the thread was woken from the condition that it signals now, and no other one has signalled it since.
-fn passes_on(me: Me, spot: Spot) -> bool {
+/// Counts a signal by a thread that was woken from this condition, or from another one of the same mutex, and has signalled
+/// none of them since.
+fn passes_on(me: Me, spot: Spot, guard: Option<&Lock>) {
     let through = me.thread.through.load(Relaxed).checked_sub(1).and_then(|pair| me.region.pairs.get(pair as usize));
-    let is_this = through.is_some_and(|pair| pair.lock.load(Relaxed) == spot.lock_place());
-    if is_this {
-        me.thread.through.store(0, Relaxed);
+    let Some(from) = through.map(|pair| pair.lock.load(Relaxed)) else { return };
+    let since = me.thread.through_since.load(Relaxed);
+    let (last, count) = if from == spot.lock_place() {
+        (&spot.lock(me).released, spot.pair(me).passed())
+    } else {
+        let guard_of = |pair: &Pair| pair.guard().load(Relaxed);
+        let is_same = through.map(guard_of) == Some(spot.lock(me).guard.load(Relaxed).into());
+        let Some(guard) = guard.filter(|_| is_same) else { return };
+        (&guard.signalled, me.region.histograms[spot.pair_place() as usize].handed())
+    };
+    me.thread.through.store(0, Relaxed);
+    if last.load(Relaxed) <= since {
+        pair_add(count, 1);
     }
-    is_this && spot.lock(me).released.load(Relaxed) <= me.thread.through_since.load(Relaxed)
 }
 
 /// Wakes one waiter or all, depending on `kind`.
@@ -77,10 +92,12 @@ pub fn wake(cond: *mut c_void, site: usize, kind: Kind, real: impl FnOnce() -> c
         && let Some(spot) = spot(me, cond as usize, site, kind)
     {
         pair_add(spot.pair(me).signals(), 1);
-        if passes_on(me, spot) {
-            pair_add(spot.pair(me).passed(), 1);
-        }
+        let guard = spot.lock(me).guard.load(Relaxed).checked_sub(1).map(|place| &me.region.locks[place as usize]);
+        passes_on(me, spot, guard);
         record::lets_go(me, spot);
+        if let Some(guard) = guard {
+            guard.signalled.store(spot.lock(me).released.load(Relaxed), Relaxed);
+        }
     } else if local::is_what_if() {
         what_if::lets_go(cond, site, Cond);
     }

@@ -25,6 +25,9 @@ const SHORT_HOLD_NS: f64 = 2_000.0;
 /// for 28 to 82 holds where the readers' sections were too long, and for 1,500 where nothing else was wrong.
 const STARVED: u64 = 200;
 
+/// Parts of a wait that are less of it than this say nothing about the rest.
+const LEAST_KNOWN: f64 = 0.05;
+
 /// The place where a holder was blocked: the function and its caller, and the lock that it held.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Blocking {
@@ -76,6 +79,9 @@ impl Evidence<'_> {
         let is_by_running = shares.running + shares.preempted > 0.5 && shares.running >= shares.preempted;
         if most <= 0.5 && !object.spins && (!is_by_running || shares.is_inverted()) {
             let (known, known_share) = (shares.words(), shares.known());
+            if known_share < LEAST_KNOWN {
+                return None;
+            }
             let short = row.filter(|row| shares.blocked < 0.1 && has_short_holds(row));
             let holds = short.map_or_else(String::new, |row| {
                 let count = terminal::count(row.acquisitions);
@@ -175,7 +181,13 @@ impl Evidence<'_> {
         let hold_ns = holding.or(row).and_then(|row| row.hold_p50_ns);
         let held_in = holding.and_then(|row| row.symbol.as_deref());
         let held_in = held_in.or_else(|| held_at.as_deref().map(function_in));
-        let remedy = shorter_sections(lock, row, hold_ns, held_in);
+        let remedy = match object.is_of_library() {
+            true => format!(
+                "{lock} is a library's, which one thread at a time executes: call the library from fewer threads, or use \
+                 several processes"
+            ),
+            false => shorter_sections(lock, row, hold_ns, held_in),
+        };
         let is_rare = row.is_some_and(has_long_holds) && hold_ns.is_some_and(|hold| hold <= LONG_HOLD_NS);
         let longest = row.and_then(|row| row.hold_max_ns).filter(|_| is_rare);
         let longest = longest.map_or_else(String::new, |ns| format!(", longest {}", terminal::nanoseconds(ns)));

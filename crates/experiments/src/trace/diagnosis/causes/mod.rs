@@ -12,7 +12,7 @@ pub(super) use limits::{Limits, limited_cpus};
 pub(super) use shares::{ENOUGH_S, Shares};
 
 use super::java;
-use super::objects::{MAP, Object};
+use super::objects::{FILE_LOCK, MAP, Object};
 use super::{Cause, Evidence, Measure, Rows, Worker, stack};
 use crate::trace::record::{Row, RowKind, SeenBy};
 use crate::trace::rules::Rule;
@@ -32,6 +32,7 @@ impl Evidence<'_> {
             _ if object.kind == FrameKind::Once.name() => Some(self.of_once(object, rows, limits)),
             Wait::Hidden if object.java.is_some() => object.java.as_ref().and_then(|lock| java::cause(object, lock)),
             Wait::Call { .. } if object.name == MAP => Some(of_map(object)),
+            Wait::Call { .. } if !object.has_known_holders() && self.owner(object).is_some() => None,
             Wait::Hidden if object.spins => Some(self.of_spin(object, limits)),
             Wait::Lock(_) if object.is_polled() => self.polled(object, rows, limits),
             Wait::Lock(slot) => self.herd(slot, object).or_else(|| self.holders(object, rows, limits)),
@@ -55,13 +56,15 @@ impl Evidence<'_> {
             rule: Rule::UnknownHolder,
             object: object.name.clone(),
             place: object.place(),
-            text: "unknown holder: no sample shows which thread held it".into(),
+            text: self.owner(object).unwrap_or_else(|| "unknown holder: no sample shows which thread held it".into()),
             remedy: None,
             share: 0.0,
             measure: Measure::None,
         };
         let mut cause = cause.unwrap_or_else(unexplained);
-        let is_class = row.is_some() || object.kind != FrameKind::Allocator.name();
+        // The calls in which threads wait for the lock of the address space are not several locks.
+        let is_one = object.kind == FrameKind::Allocator.name() || matches!(object.wait, Wait::Call { .. });
+        let is_class = row.is_some() || !is_one;
         let instances = row.map_or(object.members.len() as u32, |row| row.instances);
         if let Some(hottest) = object.hottest(instances).filter(|_| is_class) {
             cause.text.push_str(&hottest);
@@ -105,6 +108,28 @@ impl Evidence<'_> {
             stack: stack(&object.frames),
             ..Row::new(RowKind::Finding, 0, object.name.clone())
         }
+    }
+}
+
+impl Evidence<'_> {
+    /// Returns the processes that had the lock of a file for most of the wait, which are known where their threads are not.
+    fn owner(&self, object: &Object) -> Option<String> {
+        let others = &object.waited.other_processes;
+        let share = others.values().sum::<f64>() / object.waited.seconds.max(1e-9);
+        let (process, most_s) = others.iter().max_by(|one, other| one.1.total_cmp(other.1).then(other.0.cmp(one.0)))?;
+        (object.kind == FILE_LOCK && share > 0.5).then(|| {
+            let name = self.profile.owner_name(*process).map_or_else(String::new, |name| format!("{name}, "));
+            let share = terminal::percent(share.min(1.0));
+            match *most_s > 0.5 * object.waited.seconds {
+                true => format!(
+                    "{name}process {process} has it for {share} of the wait; `contend hang {process}` says what that does"
+                ),
+                false => format!(
+                    "{} other processes have it in turn for {share} of the wait, {name}process {process} the longest",
+                    others.len()
+                ),
+            }
+        })
     }
 }
 
