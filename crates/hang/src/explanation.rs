@@ -40,6 +40,7 @@ pub enum Unseen {
     Runtime {
         process: u32,
         language: Language,
+        #[serde(default)]
         seen: Seen,
         /// The reason why they were not.
         #[serde(default, skip_serializing_if = "Option::is_none")]
