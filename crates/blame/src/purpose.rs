@@ -5,7 +5,7 @@
 //! This needs no names, stacks or symbols, so that a program's own lock is known whatever its functions are called, and
 //! without any.
 //!
-//! Where each thread sleeps at a word of its own, the words that are waited for in one place of the code are looked at together.
+//! Where each thread sleeps at a separate word, the words that are waited for in one place of the code are looked at together.
 //! Threads that pass them on may have a lock, or be the stages of some work: that is not decided. Nor is it for locks that no
 //! thread released in the time.
 //!
@@ -27,8 +27,8 @@ pub enum Purpose {
     Together,
     /// Most waits end by their time limit.
     Poll,
-    /// Each thread waits for an object of its own, and wakes another thread that waits in the same place: they take turns with a
-    /// lock, or hand work on.
+    /// Each thread waits for a separate object, and wakes another thread that waits in the same place: they hand on a lock, or
+    /// work.
     Turns,
 }
 

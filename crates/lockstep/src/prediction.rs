@@ -164,8 +164,9 @@ const T_OF_TENTHS: f64 = 2.262;
 /// Returns whether two values with 95 % intervals are not shown to differ: by less than the root of the sum of the
 /// squared halves, which is the half of their difference's interval.
 ///
-/// Two equal values differ by more in one of twenty pairs, however different their errors. That each interval contains
-/// the other value is no test: it fails in 17 to 70 % of such pairs, the more the better one of them is known.
+/// Two equal values differ by more in one of twenty pairs, however different their errors. It is not enough
+/// that each interval contains the other value: in 17 to 70 % of such pairs one does not, the more the better one of them
+/// is known.
 pub fn agree(one: (f64, Interval), other: (f64, Interval)) -> bool {
     let half = (one.1.width() / 2.0).hypot(other.1.width() / 2.0);
     (one.0 - other.0).abs() <= half

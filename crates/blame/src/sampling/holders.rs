@@ -70,7 +70,7 @@ pub(super) fn holders(region: &Region, seen: &[Seen]) -> HashMap<u32, Held> {
         let held = seen.held.iter().chain(&seen.through).filter(|(lock, _)| wanted.contains(lock));
         held.for_each(|(lock, pair)| note(seen.sample.thread, *lock, *pair));
     }
-    // Where each thread has a condition of its own, the one that came through its own has what the others wait for.
+    // Where each thread has a separate condition, the one that came through its own has what the others wait for.
     let mut guarded: HashMap<u32, Vec<u32>> = HashMap::new();
     for lock in &wanted {
         guarded.entry(lock_at(region, *lock).guard.load(Relaxed)).or_default().push(*lock);

@@ -46,9 +46,13 @@ fn skipped_experiment_does_not_run() {
 fn failing_experiment_does_not_affect_the_others() {
     let folder = tempfile::tempdir().unwrap();
     let nowhere = &folder.path().join("missing");
-    let (stdout, stderr) = text(&with("TMPDIR", nowhere, &["survey", "--only", "ring,model", "--seconds", "1"]));
+    let call = ["survey", "--only", "ring,model", "--seconds", "1"];
+    let (stdout, stderr) = text(&with("TMPDIR", nowhere, &call));
     assert!(stdout.contains("Not measured\n  - the experiment ring failed: no writable directory"), "{stdout}{stderr}");
-    assert!(stdout.contains("1999 frames") && stderr.contains("[experiment_failed]"), "{stdout}{stderr}");
+    assert!(stdout.contains("1999 frames"), "{stdout}{stderr}");
+    // On a busy machine, the terminal has other warnings in place of this one.
+    let (record, _) = text(&with("TMPDIR", nowhere, &[&call[..], &["--format", "json"]].concat()));
+    assert!(record.contains("experiment_failed"), "{record}");
     let alone = with("TMPDIR", nowhere, &["survey", "--only", "ring", "--seconds", "1"]);
     let (stdout, stderr) = text(&alone);
     assert_eq!(alone.status.code(), Some(1), "{stderr}");

@@ -104,7 +104,7 @@ fn healthy_pool_is_no_lock_whatever_its_functions_are_called() {
     }
 }
 
-/// Each thread waits at a condition of its own. The library knows the mutex of all of them; from outside it is not known whether
+/// Each thread waits at a separate condition. The library knows the mutex of all of them; from outside it is not known whether
 /// the threads hand on a lock or work.
 #[test]
 fn lock_that_is_handed_on_is_one_or_undecided() {
@@ -119,7 +119,7 @@ fn lock_that_is_handed_on_is_one_or_undecided() {
     assert!(findings(&attached).is_empty());
 }
 
-/// A lock made of an eventfd, and one whose waiters give up their CPU: what cannot be told from a lock is not said to be none.
+/// A lock made of an eventfd, and one whose waiters give up their CPU: what may be a lock is not said to be none.
 #[test]
 fn what_may_be_a_lock_is_undecided() {
     let programs = Programs::new();

@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(found[0].value_ci, Some(Interval::new(0.28, 0.40)));
         assert_eq!((found.len(), found[0].source.row), (1, 1));
         assert!(sharing_words(&row(3, None)).ends_with("could not be determined"));
-        // What a tenth or more of its own check denies is no statement, in old records either.
+        // Nothing is stated that more than a tenth of the check denies, in old records either.
         let denied = Row { agreement_share: Some(0.89), ..row(3, Some(0.3)) };
         assert!(sharing_words(&denied).ends_with("could not be determined"));
         assert!(

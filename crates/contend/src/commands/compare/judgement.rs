@@ -140,8 +140,9 @@ pub fn judged(pairs: &[Pair]) -> Vec<Judgement> {
 struct Looked<'a> {
     pair: &'a Pair,
     compared: Result<Comparison, String>,
-    /// The distance up to which runs of the same were apart, and whether A and B are no farther apart.
+    /// The distance up to which runs of the same were apart.
     normal: f64,
+    /// Whether A and B are at most as far apart.
     is_seen: bool,
 }
 

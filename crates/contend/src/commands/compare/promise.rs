@@ -150,7 +150,7 @@ fn first_scaled(mut run: Run, times: f64) -> Run {
 }
 
 #[test]
-fn stated_change_is_found_in_nine_of_ten_and_a_smaller_one_is_not() {
+fn stated_change_is_found_in_nine_of_ten() {
     let mut random = Rng::with_seed(21);
     for (variation, scatter, others) in [
         (VariationSource::CorrectedWork, 0.01, 0),

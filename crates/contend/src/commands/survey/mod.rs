@@ -158,7 +158,7 @@ impl Plan {
             return Err(UsageError(format!("--skip: no experiment is left; keep at least one of {names}")));
         }
         let mut parts: Vec<Part> = wanted.into_iter().map(|(entry, short)| Part { entry, short }).collect();
-        // What is computed takes a part of a second, and comes first: at the end the time may be up.
+        // Computed parts take a part of a second, and come first: at the end the time may be up.
         parts.sort_by_key(|part| part.short.weight > 0);
         Ok(Self { budget, parts })
     }

@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn holder_that_waits_for_a_lock_is_followed_to_one_that_does_not() {
+    fn holder_that_waits_for_a_lock_is_followed_to_its_root() {
         let path =
             |kind| Path { kind, site: Site { symbol: None, source: None, label: String::new() }, frames: Vec::new() };
         let paths = [path(Kind::Mutex), path(Kind::RwLock), path(Kind::Sleep)];
@@ -446,7 +446,7 @@ mod tests {
         assert_eq!(root(&[((7, 0), waits(2, 90))]), Some(2));
         assert_eq!(root(&[((7, 0), waits(1, 90)), ((8, 1), waits(2, 40))]), None, "less than half is known");
         assert_eq!(root(&[((7, 0), waits(1, 90))]), None, "nothing is known of the other lock");
-        // Two that wait for each other are no root.
+        // Two that wait for each other have none.
         assert_eq!(root(&[((7, 0), waits(1, 90)), ((8, 1), waits(0, 90))]), None);
     }
 }
