@@ -4,7 +4,7 @@
 //! them is. Where it is not known who would wake it, each thread of its process is taken for able to.
 
 use crate::explanation::Member;
-use crate::snapshot::{Language, Owner, Process, Snapshot, Thread, Wait};
+use crate::snapshot::{Lock, Owner, Process, Snapshot, Thread, Wait};
 use std::collections::HashMap;
 
 /// A snapshot with the relation between its threads.
@@ -71,7 +71,7 @@ impl<'a> Case<'a> {
         if thread.has_moved {
             return Waker::Outside;
         }
-        let is_followed = process.language != Language::Go && process.left_out == 0;
+        let is_followed = !process.hides_waits() && process.left_out == 0;
         match &thread.wait {
             Wait::Lock(lock) if lock.is_timed => Waker::Outside,
             Wait::Lock(lock) => match lock.owner {
@@ -118,13 +118,12 @@ impl<'a> Case<'a> {
         (0..self.nodes.len()).filter(|node| !self.is_able[*node])
     }
 
-    /// Returns the threads that wait for the lock at this address of a process.
-    pub fn waiters(&self, pid: u32, address: u64) -> Vec<usize> {
+    /// Returns the threads that wait for this lock of a process.
+    pub fn waiters(&self, pid: u32, lock: &Lock) -> Vec<usize> {
+        let is_it = |other: &Lock| (other.address, &other.name) == (lock.address, &lock.name) && !other.is_timed;
         let waits = |node: &usize| {
             let (process, thread) = self.nodes[*node];
-            !thread.has_moved
-                && process.pid == pid
-                && matches!(&thread.wait, Wait::Lock(lock) if lock.address == address && !lock.is_timed)
+            !thread.has_moved && process.pid == pid && matches!(&thread.wait, Wait::Lock(lock) if is_it(lock))
         };
         (0..self.nodes.len()).filter(waits).collect()
     }

@@ -1,6 +1,6 @@
 //! Explanations: a verdict with a stable code, the threads, the objects and the places.
 
-use crate::snapshot::{Language, Lock, Thread, Wait};
+use crate::snapshot::{Language, Lock, Seen, Thread, Wait};
 use serde::{Deserialize, Serialize};
 
 /// The first word of an explanation.
@@ -37,7 +37,15 @@ pub struct Explanation {
 #[serde(rename_all = "snake_case")]
 pub enum Unseen {
     /// Goroutines, virtual threads, promises: waits that are not of threads.
-    Runtime { process: u32, language: Language },
+    Runtime {
+        process: u32,
+        language: Language,
+        #[serde(default)]
+        seen: Seen,
+        /// The reason why they were not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        refusal: Option<String>,
+    },
     /// The calls of a process of another user.
     Process { process: u32, command: String },
     /// Threads beyond the number that is looked at.
@@ -53,6 +61,9 @@ pub struct Member {
     pub process: u32,
     pub command: String,
     pub thread: u32,
+    /// Whether that is the number of a goroutine.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_goroutine: bool,
     pub name: String,
     pub wait: Wait,
     pub has_moved: bool,
@@ -240,6 +251,7 @@ impl Member {
             process,
             command: command.to_owned(),
             thread: thread.tid,
+            is_goroutine: thread.is_goroutine,
             name: thread.name.clone(),
             wait: thread.wait.clone(),
             has_moved: thread.has_moved,

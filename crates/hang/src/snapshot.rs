@@ -30,6 +30,24 @@ pub struct Process {
     pub threads: Vec<Thread>,
     /// Threads that were not looked at, because there are too many.
     pub left_out: usize,
+    /// How far the waits of its runtime were seen; only of languages whose runtime hides them from the kernel.
+    #[serde(default)]
+    pub seen: Seen,
+    /// The reason why they were not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<String>,
+}
+
+/// How far the waits of a runtime are seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Seen {
+    #[default]
+    Not,
+    /// Other waits exist than those that are seen.
+    Partly,
+    Whole,
 }
 
 /// Whether a process can be looked at.
@@ -72,6 +90,9 @@ pub struct Thread {
     pub frames: Vec<Frame>,
     /// The path that a signal handler interrupted.
     pub interrupted: Vec<Frame>,
+    /// Whether it is a goroutine; its number is that of Go's runtime then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_goroutine: bool,
 }
 
 /// A function of a call path.
@@ -229,6 +250,8 @@ pub enum Reason {
     With,
     /// It runs the initialiser that the others wait for.
     Initialiser,
+    /// Only its code and stack, of all goroutines, acquire this lock.
+    Goroutine,
     /// Its signal handler interrupted a function that takes the lock, and no other thread can have it.
     Handler,
 }
@@ -242,6 +265,13 @@ impl Snapshot {
     /// Returns a thread.
     pub fn thread(&self, process: u32, tid: u32) -> Option<&Thread> {
         self.process(process)?.threads.iter().find(|thread| thread.tid == tid)
+    }
+}
+
+impl Process {
+    /// Returns whether it has waits that were not seen, and that are not those of its threads.
+    pub fn hides_waits(&self) -> bool {
+        matches!(self.language, Language::Go | Language::Java) && self.seen != Seen::Whole
     }
 }
 

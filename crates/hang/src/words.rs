@@ -1,7 +1,7 @@
 //! The explanation in English: one sentence, then a line for each thread, then what was not seen.
 
 use crate::explanation::{Again, Class, Explanation, Finding, Gone, Member, Place, Unseen};
-use crate::snapshot::{Channel, Language, Lock, Owner, Reason, Wait};
+use crate::snapshot::{Channel, Language, Lock, Owner, Reason, Seen, Wait};
 use blame::names::short;
 use terminal::counted;
 
@@ -29,11 +29,13 @@ pub fn sentence(explanation: &Explanation) -> String {
 /// Returns all lines after the sentence.
 pub fn lines(explanation: &Explanation) -> Vec<String> {
     let members = members(&explanation.finding);
-    let shown = members.iter().copied().chain(&explanation.others).take(MOST_THREADS);
-    let mut lines: Vec<String> = shown.map(line).collect();
-    let more = explanation.threads.saturating_sub(lines.len());
+    let groups = groups(members.iter().copied().chain(&explanation.others));
+    let groups = &groups[..groups.len().min(MOST_THREADS)];
+    let mut lines: Vec<String> = groups.iter().map(|(member, count)| line(member, *count)).collect();
+    let more = explanation.threads.saturating_sub(groups.iter().map(|(_, count)| count).sum());
     if more > 0 && !lines.is_empty() {
-        lines.push(format!("{} more.", counted(more, "thread")));
+        let kind = members.first().copied().or(explanation.others.first()).map_or("thread", kind);
+        lines.push(format!("{} more.", counted(more, kind)));
     }
     lines.extend(inferences(&members));
     lines.extend(explanation.unseen.iter().map(unseen));
@@ -93,10 +95,12 @@ fn finding(finding: &Finding) -> String {
             Some(first) => {
                 let wait = match &first.wait {
                     wait @ (Wait::Requests { .. } | Wait::Terminal) => format!("; it waits for {}", object(wait)),
+                    wait @ Wait::Event { .. } => format!("; {}{} waits for {}", thread(first), at(first), object(wait)),
                     _ => String::new(),
                 };
                 format!(
-                    "no thread of {} runs{wait}, and what else its code waits for is not seen from outside",
+                    "no {} of {} runs{wait}, and what else its code waits for is not seen from outside",
+                    kind(first),
                     process(first)
                 )
             }
@@ -118,11 +122,18 @@ fn cycle(members: &[Member]) -> String {
 }
 
 /// Returns the object of a wait together with the member that could end it.
-fn target(member: &Member, next: &Member, members: &[Member]) -> String {
-    let next = thread_in(next, members);
+fn target(member: &Member, next_member: &Member, members: &[Member]) -> String {
+    let next = thread_in(next_member, members);
     match &member.wait {
         Wait::Lock(lock) => {
-            let holds = if matches!(lock.owner, Owner::Likely { .. }) { "probably holds" } else { "holds" };
+            // A writer that waits for the readers keeps later ones waiting.
+            let waits_too = matches!(&next_member.wait, Wait::Lock(other) if other.address == lock.address);
+            let holds = match lock.owner {
+                Owner::Likely { .. } => "probably holds",
+                _ if lock.kind == "class" => "runs",
+                _ if waits_too && lock.kind == "sync.RWMutex" => "has requested before",
+                _ => "holds",
+            };
             format!("{}, which {next} {holds}", lock_name(lock))
         }
         Wait::Join { .. } => format!("the end of {next}"),
@@ -174,6 +185,7 @@ fn owner_gone(members: &[Member], lock: &Lock, owner: u32, gone: &Gone) -> Strin
                  no thread here can release it"
             )
         }
+        Gone::Ended if owner == 0 => ", whose owner has ended without releasing it".to_owned(),
         Gone::Ended => format!(", whose owner, thread {owner}, has ended without releasing it"),
         Gone::Killed => {
             format!(
@@ -217,7 +229,7 @@ fn held_lock(waiters: &[Member], lock: &Lock, owner: &Member, is_elsewhere: bool
     };
     format!(
         "{} of {}{} for {}, {held} by {}, which {}{}{elsewhere}",
-        counted(waiters.len(), "thread"),
+        counted(waiters.len(), kind(owner)),
         process(owner),
         format_args!("{first} {}", if waiters.len() == 1 { "waits" } else { "wait" }),
         lock_name(lock),
@@ -246,11 +258,16 @@ fn peer(member: &Member, peers: &[Member]) -> String {
 
 fn no_waker(members: &[Member]) -> String {
     let Some(first) = members.first() else { return String::new() };
-    let count = if members.len() == 1 { "the only thread".into() } else { format!("all {} threads", members.len()) };
+    let count = if members.len() == 1 {
+        format!("the only {}", kind(first))
+    } else {
+        format!("all {} {}s", members.len(), kind(first))
+    };
     let verb = if members.len() == 1 { "waits" } else { "wait" };
     format!(
-        "{count} of {} {verb}, and no thread that is left can wake {}: {}{} waits for {}",
+        "{count} of {} {verb}, and no {} that is left can wake {}: {}{} waits for {}",
         process(first),
+        kind(first),
         if members.len() == 1 { "it" } else { "them" },
         thread(first),
         at(first),
@@ -264,7 +281,7 @@ fn going(members: &[Member]) -> String {
     if running > 0 {
         return format!(
             "{} of {} {}{}",
-            counted(running, "thread"),
+            counted(running, kind(first)),
             process(first),
             if running == 1 { "runs" } else { "run" },
             at(first)
@@ -303,8 +320,11 @@ fn object(wait: &Wait) -> String {
     match wait {
         Wait::Nothing => "nothing".into(),
         Wait::Lock(lock) => match lock.owner {
-            Owner::Thread { thread, .. } => format!("{}, held by thread {thread}", lock_name(lock)),
-            Owner::Likely { thread, .. } => format!("{}, probably held by thread {thread}", lock_name(lock)),
+            Owner::Thread { thread, .. } => format!("{}, held by {} {thread}", lock_name(lock), holder(lock)),
+            Owner::Likely { thread, .. } => {
+                format!("{}, probably held by {} {thread}", lock_name(lock), holder(lock))
+            }
+            Owner::Gone { thread: 0 } => format!("{}, whose owner has ended", lock_name(lock)),
             Owner::Gone { thread } => format!("{}, whose owner, thread {thread}, does not exist here", lock_name(lock)),
             Owner::Readers => format!("{}, held by readers", lock_name(lock)),
             Owner::Unknown => format!("{}, whose owner is not known", lock_name(lock)),
@@ -314,6 +334,10 @@ fn object(wait: &Wait) -> String {
                 ("cond", Some(name)) => format!("the condition variable {name}"),
                 ("sem", Some(name)) => format!("the semaphore {name}"),
                 ("barrier", Some(name)) => format!("the barrier {name}"),
+                ("join", _) => "the end of a thread".into(),
+                ("notify", Some(class)) => format!("a notification of a {class}"),
+                ("park", Some(class)) if class.ends_with("ConditionObject") => "a signal of a condition".into(),
+                ("park", Some(class)) => format!("another thread to wake it at a {class}"),
                 (_, Some(name)) => format!("a change of {name}"),
                 _ => String::new(),
             };
@@ -324,6 +348,8 @@ fn object(wait: &Wait) -> String {
                 "barrier" => "other threads at a barrier".into(),
                 "futex" | "lock" => "another thread to wake it".into(),
                 "sem" => "a semaphore".into(),
+                "select" => "a message of one of several channels".into(),
+                "group" => "the end of a group of goroutines".into(),
                 "eventfd" => "another thread to wake it".into(),
                 name => name.to_owned(),
             };
@@ -376,6 +402,11 @@ fn disk(wait: &Wait) -> String {
     }
 }
 
+/// Returns the word for the kind of threads that hold a lock.
+fn holder(lock: &Lock) -> &'static str {
+    if lock.kind.starts_with("sync.") { "goroutine" } else { "thread" }
+}
+
 fn lock_name(lock: &Lock) -> String {
     let kind = match &*lock.kind {
         "interpreter" => return "Python's interpreter lock (GIL)".into(),
@@ -384,6 +415,15 @@ fn lock_name(lock: &Lock) -> String {
         "stream" => "a stream's lock",
         "libc" => "a lock of the C library",
         "once" => "the end of an initialisation",
+        "monitor" => {
+            let class = lock.name.as_deref().unwrap_or("object");
+            return format!("the monitor of the {class} at {:#x}", lock.address);
+        }
+        "synchronizer" => {
+            let class = lock.name.as_deref().unwrap_or("lock");
+            return format!("the {class} at {:#x}", lock.address);
+        }
+        "class" => return format!("the end of the initialiser of {}", lock.name.as_deref().unwrap_or("a class")),
         kind => kind,
     };
     match &lock.name {
@@ -394,7 +434,18 @@ fn lock_name(lock: &Lock) -> String {
 }
 
 fn thread(member: &Member) -> String {
-    format!("thread {}", member.thread)
+    if member.is_goroutine {
+        return format!("goroutine {}", member.thread);
+    }
+    // A thread without a name has that of the program.
+    let is_named = !member.name.is_empty() && !member.command.starts_with(&*member.name);
+    let name = if is_named { format!(" ({})", member.name) } else { String::new() };
+    format!("thread {}{name}", member.thread)
+}
+
+/// Returns the word for the threads of a member's kind.
+fn kind(member: &Member) -> &'static str {
+    if member.is_goroutine { "goroutine" } else { "thread" }
 }
 
 /// Returns a thread, with its process where the members are of several.
@@ -417,13 +468,36 @@ fn place(place: &Place) -> String {
     }
 }
 
-/// Returns the line of a thread: its wait, and its call path.
-fn line(member: &Member) -> String {
+/// Returns the members, with how many goroutines wait for the same kind of object at the same place.
+fn groups<'a>(members: impl Iterator<Item = &'a Member>) -> Vec<(&'a Member, usize)> {
+    let mut groups: Vec<(&Member, usize)> = Vec::new();
+    for member in members {
+        let is_same = |(one, _): &&mut (&Member, usize)| {
+            let place =
+                |member: &Member| (member.process, member.is_goroutine, member.place.clone(), member.callers.clone());
+            member.is_goroutine && place(one) == place(member) && does(one) == does(member)
+        };
+        match groups.iter_mut().find(is_same) {
+            Some((_, count)) => *count += 1,
+            None => groups.push((member, 1)),
+        }
+    }
+    groups
+}
+
+/// Returns the line of a thread, and of others like it: its wait, and its call path.
+fn line(member: &Member, count: usize) -> String {
     let called = member.called.as_ref().zip(member.place.as_ref());
     let called = called.map(|(function, _)| format!("{function} < ")).unwrap_or_default();
     let path: Vec<String> = member.place.iter().chain(&member.callers).map(place).collect();
     let path = if path.is_empty() { String::new() } else { format!(": {called}{}", path.join(" < ")) };
-    format!("pid {} thread {} ({}) {}{path}", member.process, member.thread, member.name, does(member))
+    let name = match count {
+        1 if member.is_goroutine => String::new(),
+        1 => format!(" ({})", member.name),
+        count => format!(" and {} like it, each", count - 1),
+    };
+    let kind = kind(member);
+    format!("pid {} {kind} {}{name} {}{path}", member.process, member.thread, does(member))
 }
 
 /// Returns the reasons for owners that no word names.
@@ -441,6 +515,9 @@ fn inferences(members: &[&Member]) -> Vec<String> {
                 "Owner inferred: the handler interrupted a function with a lock of the same library, and no other thread \
                  can have it."
             }
+            Reason::Goroutine => {
+                "Owner inferred: of all goroutines, only its code and stack show that it acquires this lock elsewhere."
+            }
             Reason::Initialiser => "Owner inferred: it runs the initialiser that the others wait for.",
         };
         if !reasons.contains(&text) {
@@ -452,12 +529,14 @@ fn inferences(members: &[&Member]) -> Vec<String> {
 
 fn unseen(unseen: &Unseen) -> String {
     match unseen {
-        Unseen::Runtime { process, language } => {
-            let (what, how) = match language {
-                Language::Go => ("goroutines", "kill -QUIT prints them and ends the program"),
-                Language::Java => ("virtual threads and owners of monitors", "jcmd PID Thread.print shows these"),
+        Unseen::Runtime { process, language, seen, refusal } => {
+            let (what, how) = match (language, seen) {
+                (Language::Go, _) => ("goroutines", "kill -QUIT prints them and ends the program"),
+                (Language::Java, Seen::Partly) => ("virtual threads", "jcmd PID Thread.dump_to_file shows these"),
+                (Language::Java, _) => ("what the threads of Java wait for", "jcmd PID Thread.print shows that"),
                 _ => ("promises and callbacks", "they have no thread"),
             };
+            let how = refusal.as_deref().unwrap_or(how);
             format!("Not seen: {what} of pid {process} ({how}).")
         }
         Unseen::Process { process, command } => {

@@ -11,6 +11,7 @@
 //! writes the samples into the ring of the CPU.
 
 mod follow;
+pub mod goroutines;
 mod program;
 mod writer;
 

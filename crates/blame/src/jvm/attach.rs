@@ -215,14 +215,15 @@ impl<'a> Access<'a> {
     }
 
     /// Requests a dump of all threads. Returns it, and when it was requested: the first connection takes much longer than
-    /// a dump, and the machine does not stop its threads for it.
-    pub fn threads(&mut self) -> Result<(Vec<u8>, Instant), Refusal> {
+    /// a dump, and the machine does not stop its threads for it. With the owners of all locks, the machine is stopped for
+    /// longer, since it searches its heap for them.
+    pub fn threads(&mut self, has_owners: bool) -> Result<(Vec<u8>, Instant), Refusal> {
         let stream = self.connect()?;
         let at = Instant::now();
         // The version of the protocol, the command, and three arguments.
-        const REQUEST: &[u8] = b"1\0threaddump\0\0\0\0";
-        match rustix::io::write(&stream, REQUEST) {
-            Ok(written) if written == REQUEST.len() => {}
+        let request: &[u8] = if has_owners { b"1\0threaddump\0-l\0\0\0" } else { b"1\0threaddump\0\0\0\0" };
+        match rustix::io::write(&stream, request) {
+            Ok(written) if written == request.len() => {}
             Ok(_) => return Err(Refusal::Never("the socket does not take the request for a dump".into())),
             Err(error) => return Err(Refusal::never("cannot request a dump", error)),
         }

@@ -98,23 +98,34 @@ const LONGEST_LINE: usize = 1_024;
 /// The threads in the text of a dump.
 #[derive(Debug)]
 pub struct Dump<'a> {
-    threads: Vec<Thread<'a>>,
-    has_virtual_threads: bool,
+    pub(super) threads: Vec<Thread<'a>>,
+    /// The numbers of the virtual machine's own threads, which run no method.
+    pub(super) of_machine: Vec<u32>,
+    pub(super) has_virtual_threads: bool,
 }
 
 #[derive(Clone, Debug)]
-struct Thread<'a> {
+pub(super) struct Thread<'a> {
     /// The kernel's number of it: in the text of a dump, that of the virtual machine's own namespace.
-    number: u32,
-    now: Now<'a>,
+    pub(super) number: u32,
+    pub(super) name: &'a str,
+    pub(super) now: Now<'a>,
+    /// Whether its wait ends at a time.
+    pub(super) is_timed: bool,
+    /// The object in whose `wait` it is, or that it is parked for, with its class.
+    pub(super) event: Option<(&'a str, &'a str)>,
+    /// The class for the end of whose initialiser it waits.
+    pub(super) initialised: Option<&'a str>,
+    /// Locks of `java.util.concurrent` that it owns, if the dump has them.
+    pub(super) owned: Vec<&'a str>,
     /// Methods, the innermost first.
-    frames: Vec<Call<'a>>,
+    pub(super) frames: Vec<Call<'a>>,
     /// Monitors that it holds, and the depth of the method that locked each.
-    held: Vec<(&'a str, usize)>,
+    pub(super) held: Vec<(&'a str, usize)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Now<'a> {
+pub(super) enum Now<'a> {
     Runnable,
     Sleeping,
     Waiting,
@@ -122,13 +133,13 @@ enum Now<'a> {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-struct Call<'a> {
-    method: &'a str,
+pub(super) struct Call<'a> {
+    pub(super) method: &'a str,
     source: Option<&'a str>,
 }
 
 impl Call<'_> {
-    fn to_frame(self) -> Frame {
+    pub(super) fn to_frame(self) -> Frame {
         Frame { method: self.method.to_owned(), source: self.source.map(str::to_owned) }
     }
 }
@@ -146,7 +157,7 @@ impl Now<'_> {
 
 impl<'a> Thread<'a> {
     /// Returns the object that it waits for.
-    fn wanted(&self) -> Option<&'a str> {
+    pub(super) fn wanted(&self) -> Option<&'a str> {
         match self.now {
             Now::Blocked { object, .. } => Some(object),
             _ => None,
@@ -174,18 +185,29 @@ impl<'a> Dump<'a> {
             if count % LINES == LINES - 1 && is_over() {
                 return None;
             }
-            if line.starts_with('"') {
+            if let Some(rest) = line.strip_prefix('"') {
                 if threads.len() >= MOST_THREADS {
                     return None;
                 }
                 // Threads of the virtual machine itself have no state of Java.
                 let number = number_of(line).unwrap_or_default();
-                threads.push(Thread { number, now: Now::Waiting, frames: Vec::new(), held: Vec::new() });
+                threads.push(Thread {
+                    number,
+                    name: rest.rsplit_once("\" ").map_or("", |(name, _)| name),
+                    now: Now::Waiting,
+                    is_timed: false,
+                    event: None,
+                    initialised: None,
+                    owned: Vec::new(),
+                    frames: Vec::new(),
+                    held: Vec::new(),
+                });
                 continue;
             }
             let Some(thread) = threads.last_mut().filter(|_| line.len() <= LONGEST_LINE) else { continue };
             let line = line.trim_start();
             if let Some(state) = line.strip_prefix("java.lang.Thread.State: ") {
+                thread.is_timed = state.starts_with("TIMED_");
                 thread.now = match state {
                     "RUNNABLE" => Now::Runnable,
                     "TIMED_WAITING (sleeping)" => Now::Sleeping,
@@ -199,22 +221,31 @@ impl<'a> Dump<'a> {
             } else if let Some((object, class)) = line.strip_prefix("- waiting to lock ").and_then(object_of) {
                 thread.now = Now::Blocked { object, class, is_monitor: true };
             } else if let Some((object, class)) = line.strip_prefix("- parking to wait for ").and_then(object_of) {
+                thread.event = Some((object, class));
                 if is_lock(class) {
                     thread.now = Now::Blocked { object, class, is_monitor: false };
                 }
+            } else if let Some((object, class)) = line.strip_prefix("- waiting on ").and_then(object_of) {
+                thread.event = Some((object, class));
+            } else if let Some(class) = line.strip_prefix("- waiting on the Class initialization monitor for ") {
+                thread.initialised = Some(class);
             } else if let Some((object, _)) = line.strip_prefix("- locked ").and_then(object_of) {
                 // A thread in `Object.wait` has released the monitor, though the method that locked it is still there.
                 let is_released = thread.now == Now::Waiting;
                 if !is_released {
                     thread.held.push((object, thread.frames.len().saturating_sub(1)));
                 }
+            } else if let Some((object, _)) = line.strip_prefix("- ").and_then(object_of) {
+                thread.owned.push(object);
             }
         }
+        let of_machine = threads.iter().filter(|thread| thread.number != 0 && thread.frames.is_empty());
+        let of_machine = of_machine.map(|thread| thread.number).collect();
         threads.retain(|thread| thread.number != 0 && !thread.frames.is_empty());
         let of_virtual_threads =
             ["\"VirtualThread-unparker\"", "at java.lang.VirtualThread", "at jdk.internal.vm.Continuation"];
         let has_virtual_threads = of_virtual_threads.iter().any(|words| text.contains(words));
-        Some(Self { threads, has_virtual_threads })
+        Some(Self { threads, of_machine, has_virtual_threads })
     }
 
     /// Gives the threads the numbers that the kernel's events have. Those that have ended are omitted.
@@ -222,6 +253,7 @@ impl<'a> Dump<'a> {
         let own: Vec<u32> = self.threads.iter().map(|thread| thread.number).collect();
         let threads = std::mem::take(&mut self.threads).into_iter().zip(numbers.outside(&own));
         self.threads = threads.filter_map(|(thread, number)| Some(Thread { number: number?, ..thread })).collect();
+        self.of_machine = numbers.outside(&self.of_machine).into_iter().flatten().collect();
     }
 
     /// Returns the states of the threads, and the waits for each lock with the activity of its holder; `None` if

@@ -15,9 +15,11 @@
 mod attach;
 mod dump;
 mod end;
+mod look;
 mod options;
 
 pub use dump::{Frame, JavaHolder, LockKey, State};
+pub use look::{JavaLook, JavaOwner, JavaThread, JavaWait, look};
 
 use crate::namespace::OwnNumbers;
 use crate::sampling::profile::is_alive;
@@ -117,7 +119,7 @@ fn request_from(mut access: Access, process: u32, end: &End, reports: &SyncSende
     let mut numbers = OwnNumbers::of(process);
     let (began, mut taken, mut reason) = (Instant::now(), Vec::new(), String::new());
     loop {
-        let pause = match access.threads() {
+        let pause = match access.threads(false) {
             Ok((text, at)) => {
                 let text = String::from_utf8_lossy(&text);
                 let is_over = || end.is_requested();

@@ -5,6 +5,7 @@ use super::demangled::demangled;
 use super::elf;
 use super::elf::{Elf, Segment, Symbol, hex};
 use super::file::{Refusal, below, is_c_library, open_regular};
+use super::go_lines::GoLines;
 use super::members::Members;
 use crate::allowance::{Allowance, Exhausted};
 use crate::memory::u32_at;
@@ -30,6 +31,8 @@ pub struct Image {
     /// The symbols' names, a table for each of theirs.
     names: Vec<Vec<u8>>,
     lines: Option<Lines>,
+    /// Those of a Go program that has no debugging information.
+    go_lines: Option<GoLines>,
     /// The mangled symbols by their demangled names, made when a name is looked for.
     by_name: OnceCell<ByName>,
     /// Steps of its debugging information and its names.
@@ -97,6 +100,7 @@ impl Image {
         let is_c_library = path.file_name().is_some_and(|name| is_c_library(&name.to_string_lossy()));
         let allowance = run.part(STEPS_OF_FILE);
         let lines = if is_c_library { None } else { Lines::read(debug.as_ref().unwrap_or(&elf), &allowance) };
+        let go_lines = lines.is_none().then(|| GoLines::read(&elf)).flatten();
         let files = [Some(&elf), debug.as_ref()];
         let size = files.iter().flatten().map(|elf| elf.size_read()).sum();
         let is_incomplete = files.iter().flatten().any(|elf| elf.is_short_of_room());
@@ -105,7 +109,19 @@ impl Image {
             lines.is_none() && !has_table && files.iter().flatten().all(|elf| elf.section(".symtab").is_none());
         let segments = elf.segments;
         let by_name = OnceCell::new();
-        Some(Self { segments, symbols, names, lines, by_name, allowance, build_id, is_stripped, size, is_incomplete })
+        Some(Self {
+            segments,
+            symbols,
+            names,
+            lines,
+            go_lines,
+            by_name,
+            allowance,
+            build_id,
+            is_stripped,
+            size,
+            is_incomplete,
+        })
     }
 
     /// Returns why names can be missing, if they can.
@@ -131,14 +147,18 @@ impl Image {
     /// Returns the function and the line of an address.
     pub fn code(&self, own: u64) -> (Option<String>, Option<String>) {
         let (symbol, source) = self.lines_at(own).and_then(|lines| lines.frame(own)).unwrap_or_default();
-        (symbol.or_else(|| self.function(own)), source)
+        (symbol.or_else(|| self.function(own)), source.or_else(|| self.go_source(own)))
     }
 
     /// Returns all functions at an address with their lines, the innermost inlined one first.
     pub fn inlined(&self, own: u64) -> Vec<(Option<String>, Option<String>)> {
         let functions = self.lines_at(own).map(|lines| lines.inlined(own)).unwrap_or_default();
         let is_known = functions.iter().any(|(symbol, _)| symbol.is_some());
-        if is_known { functions } else { vec![(self.function(own), None)] }
+        if is_known { functions } else { vec![(self.function(own), self.go_source(own))] }
+    }
+
+    fn go_source(&self, own: u64) -> Option<String> {
+        self.go_lines.as_ref()?.source(own)
     }
 
     /// Returns the debugging information if an address can be looked up in it: those that are not the file's are not,
@@ -762,6 +782,7 @@ mod tests {
             symbols: Vec::new(),
             names: vec![vec![0]],
             lines: None,
+            go_lines: None,
             by_name: OnceCell::new(),
             allowance: Allowance::of_steps(STEPS_OF_FILE),
             build_id: None,

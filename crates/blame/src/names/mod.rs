@@ -5,6 +5,7 @@ mod demangled;
 mod elf;
 mod file;
 mod files;
+mod go_lines;
 mod image;
 mod members;
 #[cfg(test)]

@@ -63,7 +63,7 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
 pub fn explained(pids: &[u32]) -> (Explanation, Snapshot) {
     let allowance = Allowance::default();
     allowance.end_within(PATIENCE);
-    let mut looker = Looker::within(&allowance);
+    let mut looker = Looker::within(&allowance).asking();
     looker.look(pids);
     sleep(APART);
     let snapshot = looker.look(pids);

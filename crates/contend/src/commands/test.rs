@@ -3,6 +3,7 @@
 use super::hang::{explained, text};
 use anyhow::Context;
 use clap::{Args, ValueHint};
+use hang::snapshot::{Language, Process, Seen};
 use hang::{Explanation, Snapshot, words};
 use harness::output::{OutputFile, eprint_line, json_line};
 use harness::{Interruption, Outcome, SharedFlags, UsageError, parse_duration};
@@ -107,9 +108,10 @@ fn watch(mut child: Child, deadline: Duration, interruption: &Interruption) -> a
         }
         if now - moved >= deadline {
             let (explanation, snapshot) = explained(&descendants(std::process::id()));
-            // It may have ended or gone on while it was looked at.
+            // It may have ended or gone on while it was looked at. A virtual machine worked for the look itself.
             let after = Activity::of(&descendants(std::process::id()));
-            if after.has_moved_since(&before) {
+            let asked = asked(&snapshot);
+            if after.without(&asked).has_moved_since(&before.without(&asked)) || has_moved(&snapshot, &asked) {
                 (moved, before) = (Instant::now(), after);
                 continue;
             }
@@ -118,6 +120,18 @@ fn watch(mut child: Child, deadline: Duration, interruption: &Interruption) -> a
         }
         sleep(LOOK);
     }
+}
+
+/// Returns the processes that answered the look.
+fn asked(snapshot: &Snapshot) -> Vec<u32> {
+    let is_java = |process: &&Process| process.language == Language::Java;
+    snapshot.processes.iter().filter(is_java).map(|process| process.pid).collect()
+}
+
+/// Returns whether a thread of these processes ran between the two looks, as far as they say which are the program's.
+fn has_moved(snapshot: &Snapshot, pids: &[u32]) -> bool {
+    let is_seen = |process: &&Process| pids.contains(&process.pid) && process.seen != Seen::Not;
+    snapshot.processes.iter().filter(is_seen).flat_map(|process| &process.threads).any(|thread| thread.has_moved)
 }
 
 /// The work of the processes of the command so far.
@@ -132,6 +146,11 @@ impl Activity {
     fn of(pids: &[u32]) -> Self {
         let sums = pids.iter().map(|pid| (*pid, (cpu_ns(*pid), written(*pid)))).collect();
         Self { at: Some(Instant::now()), sums }
+    }
+
+    fn without(&self, pids: &[u32]) -> Self {
+        let sums = self.sums.iter().filter(|(pid, _)| !pids.contains(pid));
+        Self { at: self.at, sums: sums.map(|(pid, sums)| (*pid, *sums)).collect() }
     }
 
     fn has_moved_since(&self, before: &Self) -> bool {

@@ -1,6 +1,7 @@
 //! `contend hang`, and a trace of a program that hangs: the verdict, the threads and the places of programs that
 //! hang in a known way, and of programs that are only idle.
 
+use crate::languages::{compiles, source};
 use crate::programs::Programs;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -147,6 +148,91 @@ fn python_pool_that_waits_for_itself_is_a_deadlock() {
     assert!(answer["text"].as_str().unwrap().contains("parent (pool.py:7)"), "{answer:#}");
 }
 
+/// Asserts the verdict of a way to hang of a program of Java, and that its sentence has these words.
+fn assert_java(classes: &str, way: &str, class: &str, code: &str, words: &[&str]) {
+    let Some((_hanging, answer)) = found(Path::new("java"), &["-cp", classes, "Hangs", way]) else { return };
+    let explanation = &answer["explanation"];
+    assert_eq!((&explanation["class"], &explanation["finding"]["code"]), (&class.into(), &code.into()), "{answer:#}");
+    let text = answer["text"].as_str().unwrap();
+    assert!(words.iter().all(|word| text.contains(word)), "{text}");
+}
+
+#[test]
+fn java_programs_are_explained_by_the_owners_in_their_dumps() {
+    let programs = Programs::new();
+    let classes = programs.path("classes");
+    if !compiles("javac", &[], [&source("Hangs.java"), &classes], "-d") {
+        return;
+    }
+    let classes = classes.to_str().unwrap();
+    let both = |pay, audit| ["(pay)", "(audit)", pay, audit];
+    assert_java(classes, "monitors", "deadlock", "cycle", &both("Hangs.pay (Hangs.java:", "Hangs.audit (Hangs.java:"));
+    assert_java(classes, "locks", "deadlock", "cycle", &both("Hangs.order (Hangs.java:", "locks.ReentrantLock at"));
+    assert_java(classes, "mixed", "deadlock", "cycle", &both("the monitor of the", "locks.ReentrantLock at"));
+    assert_java(classes, "classes", "deadlock", "cycle", &["initialiser of Hangs$Left", "initialiser of Hangs$Right"]);
+    assert_java(classes, "pool", "deadlock", "pool", &["Hangs.parent (Hangs.java:", "ThreadPoolExecutor"]);
+    assert_java(classes, "ended", "hang", "owner_gone", &["Hangs.main (Hangs.java:", "has ended"]);
+    assert_java(classes, "sleeps", "hang", "held_lock", &["(keeper)", "sleeps for"]);
+}
+
+#[test]
+fn idle_programs_of_java_are_not_hung() {
+    let programs = Programs::new();
+    let classes = programs.path("classes");
+    if !compiles("javac", &[], [&source("Hangs.java"), &classes], "-d") {
+        return;
+    }
+    let classes = classes.to_str().unwrap();
+    assert_java(classes, "idle", "not_hung", "going", &["requests on port"]);
+    assert_java(classes, "latch", "not_hung", "going", &["requests on port"]);
+    assert_java(classes, "timer", "not_hung", "going", &[]);
+    assert_java(classes, "busy", "not_hung", "going", &["runs"]);
+    assert_java(classes, "lost", "unknown", "not_seen", &["Hangs.main (Hangs.java:"]);
+}
+
+/// Asserts the verdict of a way to hang of a program of Go, and that its sentence has these words.
+fn assert_go(program: &Path, way: &str, class: &str, code: &str, words: &[&str]) {
+    let Some((_hanging, answer)) = found(program, &[way]) else { return };
+    let explanation = &answer["explanation"];
+    assert_eq!((&explanation["class"], &explanation["finding"]["code"]), (&class.into(), &code.into()), "{answer:#}");
+    let text = answer["text"].as_str().unwrap();
+    assert!(words.iter().all(|word| text.contains(word)), "{text}");
+}
+
+#[test]
+fn goroutines_that_wait_for_each_other_are_named() {
+    let programs = Programs::new();
+    for flags in [&["build"][..], &["build", "-ldflags=-s -w"]] {
+        let program = programs.path("hangs");
+        if !compiles("go", flags, [&source("hangs.go"), &program], "-o") {
+            return;
+        }
+        let both = ["goroutine", "main.pay (hangs.go:", "main.audit (hangs.go:", "probably holds"];
+        assert_go(&program, "mutexes", "deadlock", "cycle", &both);
+        let both = ["main.(*bank).move (hangs.go:", "main.(*bank).check (hangs.go:", "sync.RWMutex"];
+        assert_go(&program, "fields", "deadlock", "cycle", &both);
+        assert_go(&program, "readers", "deadlock", "cycle", &["main.reread (hangs.go:", "has requested before"]);
+        assert_go(&program, "nested", "deadlock", "self_deadlock", &["main.(*bank).", "hangs.go:"]);
+        assert_go(&program, "again", "deadlock", "self_deadlock", &["main.again (hangs.go:"]);
+        assert_go(&program, "channels", "hang", "no_waker", &["all 6 goroutines", "main.main.func"]);
+        assert_go(&program, "cond", "hang", "no_waker", &["all 2 goroutines"]);
+    }
+}
+
+#[test]
+fn idle_programs_of_go_are_not_hung() {
+    let programs = Programs::new();
+    let program = programs.path("hangs");
+    if !compiles("go", &["build"], [&source("hangs.go"), &program], "-o") {
+        return;
+    }
+    assert_go(&program, "server", "not_hung", "going", &["requests on port", "main.main (hangs.go:"]);
+    // In the last three, a goroutine gets a mutex, or will in seconds.
+    for way in ["sleep", "signal", "ticker", "busy", "select", "turns", "twice", "outer"] {
+        assert_go(&program, way, "not_hung", "going", &[]);
+    }
+}
+
 #[test]
 fn traced_program_that_hangs_has_the_verdict_first() {
     let programs = Programs::new();
@@ -178,4 +264,88 @@ fn hanging_test_command_is_explained_and_ended() {
     assert!(std::fs::read_to_string(&file).unwrap().contains("<failure message=\"Deadlock: "));
     let green = run(&["sh", "-c", "echo out; sleep 2; exit 7"]);
     assert_eq!((green.status.code(), &*green.stdout), (Some(7), &b"out\n"[..]));
+}
+
+/// Runs a test suite; returns the exit status and standard error.
+fn suite(folder: &Path, command: &[&str]) -> (Option<i32>, String) {
+    let mut contend = Command::new(env!("CARGO_BIN_EXE_contend"));
+    contend.args(["test", "--deadline", "3s", "--output", "hang.xml", "--"]).args(command).current_dir(folder);
+    let output = contend.stdin(Stdio::null()).output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// Asserts that a suite with a hanging test is red with a sentence that has these words, and green without that test.
+fn assert_suite(folder: &Path, hanging: &[&str], green: &[&str], words: &[&str]) {
+    let (status, stderr) = suite(folder, hanging);
+    let sentence = stderr.lines().find(|line| line.starts_with("Deadlock: ")).unwrap_or_default();
+    assert!(status == Some(1) && words.iter().all(|word| sentence.contains(word)), "{status:?} {stderr}");
+    let file = folder.join("hang.xml");
+    assert!(std::fs::read_to_string(&file).unwrap().contains("<failure message=\"Deadlock: "));
+    let (status, stderr) = suite(folder, green);
+    assert_eq!(status, Some(0), "{stderr}");
+    assert!(!std::fs::read_to_string(&file).unwrap().contains("<failure"));
+}
+
+/// Copies files of `tests/trace/suites` into a directory, each to its place there; `None` without a program.
+fn copied(programs: &Programs, program: &str, files: &[(&str, &str)]) -> Option<std::path::PathBuf> {
+    let version = Command::new(program).arg(if program == "go" { "version" } else { "--version" }).output();
+    if !version.is_ok_and(|output| output.status.success()) {
+        println!("skipped: needs {program}");
+        return None;
+    }
+    let folder = programs.path(program);
+    for (from, to) in files {
+        let to = folder.join(to);
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        std::fs::copy(source(&format!("suites/{from}")), to).unwrap();
+    }
+    Some(folder)
+}
+
+#[test]
+fn suite_of_pytest_with_a_hanging_test_is_red() {
+    let programs = Programs::new();
+    let Some(folder) = copied(&programs, "python3", &[("test_store.py", "test_store.py")]) else { return };
+    let has_pytest = Command::new("python3").args(["-m", "pytest", "--version"]).output();
+    if !has_pytest.is_ok_and(|output| output.status.success()) {
+        return println!("skipped: needs pytest");
+    }
+    let pytest = ["python3", "-m", "pytest", "-q", "-p", "no:cacheprovider"];
+    let green = [&pytest[..], &["-k", "adds"]].concat();
+    assert_suite(&folder, &pytest, &green, &["pay (test_store.py:", "audit (test_store.py:"]);
+}
+
+#[test]
+fn suite_of_go_with_a_hanging_test_is_red() {
+    let programs = Programs::new();
+    let Some(folder) = copied(&programs, "go", &[("store_test.go", "store_test.go")]) else { return };
+    std::fs::write(folder.join("go.mod"), "module store\n\ngo 1.22\n").unwrap();
+    let words = ["goroutine", "store.TestPays.func1 (store_test.go:"];
+    assert_suite(&folder, &["go", "test", "./..."], &["go", "test", "-run", "Adds", "./..."], &words);
+}
+
+#[test]
+fn suite_of_cargo_with_a_hanging_test_is_red() {
+    let programs = Programs::new();
+    let Some(folder) = copied(&programs, "cargo", &[("store.rs", "tests/store.rs")]) else { return };
+    let manifest = "[package]\nname = \"store\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n";
+    std::fs::write(folder.join("Cargo.toml"), manifest).unwrap();
+    let words = ["store::pay (store.rs:", "store::audit (store.rs:"];
+    assert_suite(&folder, &["cargo", "test", "-q"], &["cargo", "test", "-q", "adds"], &words);
+}
+
+#[test]
+fn suite_of_junit_with_a_hanging_test_is_red() {
+    let programs = Programs::new();
+    let Some(folder) = copied(&programs, "javac", &[("StoreTest.java", "StoreTest.java")]) else { return };
+    let jars = ["junit4.jar", "hamcrest-all.jar", "hamcrest.jar"].map(|jar| format!("/usr/share/java/{jar}"));
+    let path = format!("{}:{}", jars.join(":"), folder.display());
+    let compiled = Command::new("javac").args(["-cp", &path, "StoreTest.java"]).current_dir(&folder).output();
+    if !compiled.is_ok_and(|output| output.status.success()) {
+        return println!("skipped: needs JUnit 4");
+    }
+    let java = ["java", "-cp", &path];
+    let hanging = [&java[..], &["org.junit.runner.JUnitCore", "StoreTest"]].concat();
+    let green = [&java[..], &["StoreTest"]].concat();
+    assert_suite(&folder, &hanging, &green, &["(pay)", "(audit)", "StoreTest.lock (StoreTest.java:"]);
 }

@@ -149,6 +149,24 @@ impl Call {
     }
 }
 
+impl Call {
+    /// Returns the time until a wait for a futex ends that has a limit.
+    pub fn left_s(&self, pid: u32) -> Option<f64> {
+        let [_, operation, _, limit, ..] = self.arguments;
+        (self.number == libc::SYS_futex && limit != 0).then_some(())?;
+        let until = span(pid, limit)?;
+        let clock = match operation as i32 & !libc::FUTEX_PRIVATE_FLAG {
+            libc::FUTEX_WAIT => return Some(until),
+            operation if operation & libc::FUTEX_CLOCK_REALTIME != 0 => libc::CLOCK_REALTIME,
+            _ => libc::CLOCK_MONOTONIC,
+        };
+        let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the kernel writes into `now` alone.
+        let is_read = unsafe { libc::clock_gettime(clock, &raw mut now) } == 0;
+        is_read.then_some(until - now.tv_sec as f64 - now.tv_nsec as f64 / 1e9)
+    }
+}
+
 fn children_of(pid: u32, which: i32) -> Wait {
     Wait::Child { pids: if which > 0 { vec![which as u32] } else { children(pid) } }
 }

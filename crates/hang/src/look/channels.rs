@@ -1,6 +1,7 @@
 //! The files that threads wait for: what they are, and the processes at their other ends.
 
 use crate::snapshot::{Channel, Wait};
+use blame::sampling::file_locks::owner_of_file_lock;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::fs::{read_dir, read_link, read_to_string};
@@ -189,33 +190,4 @@ pub fn file_lock(pid: u32, tid: u32, descriptor: u64) -> Wait {
     let locks = read_to_string("/proc/locks").unwrap_or_default();
     let owner = owner_of_file_lock(&locks, pid).or_else(|| owner_of_file_lock(&locks, tid));
     Wait::FileLock { path, owner }
-}
-
-/// A line is `1: FLOCK ADVISORY WRITE 713 fd:01:42 0 EOF`; of a waiter, with the number of the lock, `1: -> FLOCK …`.
-fn owner_of_file_lock(locks: &str, waiter: u32) -> Option<u32> {
-    let mut owner = None;
-    for line in locks.lines() {
-        let mut fields = line.split_ascii_whitespace().skip(1).peekable();
-        let is_waiter = fields.next_if_eq(&"->").is_some();
-        let pid = fields.nth(3).and_then(|pid| pid.parse::<u32>().ok());
-        if !is_waiter {
-            owner = pid;
-        } else if pid == Some(waiter) {
-            return owner;
-        }
-    }
-    None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn owner_of_a_file_lock_is_in_the_line_before_its_waiters() {
-        let locks = "1: FLOCK  ADVISORY  WRITE 713 fd:01:42 0 EOF\n1: -> FLOCK  ADVISORY  WRITE 715 fd:01:42 0 EOF\n\
-                     2: POSIX  ADVISORY  READ 9 fd:01:43 0 EOF\n";
-        assert_eq!(owner_of_file_lock(locks, 715), Some(713));
-        assert_eq!(owner_of_file_lock(locks, 9), None);
-    }
 }

@@ -2,7 +2,9 @@
 
 mod call;
 mod channels;
+mod go;
 mod guesses;
+mod java;
 mod process;
 mod signal;
 mod sources;
@@ -35,6 +37,8 @@ pub struct Looker {
     marks: HashMap<(u32, u32), Mark>,
     at: Instant,
     allowance: Allowance,
+    asks: bool,
+    goroutines: go::Marks,
 }
 
 /// The data of a process that are kept between looks.
@@ -57,7 +61,22 @@ impl Looker {
     /// Creates one whose work ends with a run.
     pub fn within(allowance: &Allowance) -> Self {
         let (known, marks) = Default::default();
-        Self { names: Names::within(allowance), known, marks, at: Instant::now(), allowance: allowance.clone() }
+        let (at, allowance) = (Instant::now(), allowance.clone());
+        Self {
+            names: Names::within(&allowance),
+            known,
+            marks,
+            at,
+            allowance,
+            asks: false,
+            goroutines: go::Marks::default(),
+        }
+    }
+
+    /// Makes it ask virtual machines of Java what their threads wait for, at the second look.
+    #[must_use]
+    pub fn asking(self) -> Self {
+        Self { asks: true, ..self }
     }
 
     /// Looks at processes, and at those that their threads wait for. A thread has moved if it ran since the look before, or
@@ -125,6 +144,8 @@ impl Looker {
         let mut all: Vec<_> = looked.iter_mut().map(|(one, _)| one).collect();
         guesses::owners(pid, process.language, &mut all);
         guesses::acquirers(pid, &mut all, &mut self.names);
+        let mut natives = HashMap::new();
+        let is_known = looked.iter().any(|(one, _)| self.marks.contains_key(&(pid, one.thread.tid)));
         for (one, ran) in looked {
             let mut thread = one.thread;
             let mark = Mark { ran, wait: thread.wait.clone(), place: thread.place().cloned() };
@@ -134,8 +155,20 @@ impl Looker {
             thread.has_moved = before.is_none_or(|before| {
                 before.wait != mark.wait || before.ran != mark.ran && !(asks && before.place == mark.place)
             });
+            let turns = before.filter(|before| before.wait == mark.wait).map(|before| ran[1] - before.ran[1]);
+            natives.insert(thread.tid, java::Native { turns, left_s: one.left_s });
             marks.insert((pid, thread.tid), mark);
             process.threads.push(thread);
+        }
+        if process.language == Language::Java
+            && self.asks
+            && is_known
+            && let Some(known) = self.known.get(&pid)
+        {
+            java::fill(&mut process, &known.map, &natives);
+        }
+        if process.language == Language::Go {
+            go::fill(&mut process, &mut self.names, &mut self.goroutines);
         }
         process
     }

@@ -39,6 +39,8 @@ pub struct Looked {
     pub futex: u64,
     /// The function that the program calls to acquire the lock that it waits for.
     pub acquires_by: Option<u64>,
+    /// The time until its wait for a futex ends.
+    pub left_s: Option<f64>,
 }
 
 impl View<'_> {
@@ -53,6 +55,7 @@ impl View<'_> {
             is_parking: false,
             futex: 0,
             acquires_by: None,
+            left_s: None,
         };
         let call = match state {
             State::Running => return looked(thread),
@@ -84,6 +87,7 @@ impl View<'_> {
             is_parking,
             futex: call.arguments[0],
             acquires_by: path.acquires_by,
+            left_s: call.left_s(self.pid),
         }
     }
 

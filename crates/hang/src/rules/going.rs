@@ -2,7 +2,7 @@
 
 use crate::case::Case;
 use crate::explanation::Finding;
-use crate::snapshot::{Language, Wait};
+use crate::snapshot::Wait;
 
 /// Members that are shown.
 const MOST: usize = 8;
@@ -19,7 +19,7 @@ pub fn find(case: &Case<'_>) -> Option<Finding> {
     let members = nodes.iter().take(MOST).map(|node| case.member(*node)).collect();
     let is_shown = nodes.iter().any(|node| rank(case, *node) < NOT_SHOWN);
     // The waits of goroutines and of Java's monitors are not those of the threads that serve them.
-    let has_runtime = matches!(case.nodes[first].0.language, Language::Go | Language::Java);
+    let has_runtime = case.nodes[first].0.hides_waits();
     let is_seen = is_shown && (!has_runtime || thread.wait == Wait::Nothing);
     Some(if is_seen { Finding::Going { members } } else { Finding::NotSeen { members } })
 }

@@ -29,7 +29,7 @@ pub fn find(case: &Case<'_>) -> Option<Finding> {
             _ => None,
         });
         let lock = lock?.clone();
-        let waiters = case.waiters(process.pid, lock.address);
+        let waiters = case.waiters(process.pid, &lock);
         let is_elsewhere =
             lock.owner_acquires == Some(false) && waiters.iter().all(|node| is_elsewhere(holder, case.nodes[*node].1));
         let waiters = waiters.into_iter().map(|node| case.member(node)).collect();
@@ -62,6 +62,8 @@ fn stands_still(case: &Case<'_>, node: usize) -> bool {
     !thread.has_moved
         && match &thread.wait {
             Wait::Nothing | Wait::Disk { .. } | Wait::Hidden | Wait::Lock(_) => false,
+            // Neither its deadline nor the other end is seen.
+            Wait::Outside { .. } if thread.is_goroutine => false,
             Wait::Time { span_s } => span_s.is_some_and(|span| span >= LONG_SLEEP_S),
             Wait::Event { is_timed, .. } | Wait::Outside { is_timed, .. } | Wait::Peer { is_timed, .. } => !is_timed,
             Wait::Child { .. } | Wait::Join { .. } => !case.is_able[node],

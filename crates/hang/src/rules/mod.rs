@@ -72,8 +72,9 @@ fn unseen(case: &Case<'_>, finding: &Finding) -> Vec<Unseen> {
         if process.presence == Presence::Refused {
             unseen.push(Unseen::Process { process: pid, command });
         }
-        if matches!(process.language, Language::Go | Language::Java | Language::Node) {
-            unseen.push(Unseen::Runtime { process: pid, language: process.language });
+        if process.hides_waits() || process.language == Language::Node {
+            let (language, refusal) = (process.language, process.refusal.clone());
+            unseen.push(Unseen::Runtime { process: pid, language, seen: process.seen, refusal });
         }
         if process.left_out > 0 {
             unseen.push(Unseen::Threads { process: pid, count: process.left_out });

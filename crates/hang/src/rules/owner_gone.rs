@@ -20,10 +20,12 @@ pub fn find(case: &Case<'_>) -> Option<Finding> {
         let is_of_parent = case.snapshot.thread(parent, owner).is_some();
         let gone = match () {
             () if lock.is_shared => Gone::Killed,
+            // A runtime that knows of no owner has no number of it.
+            () if owner == 0 => Gone::Ended,
             () if is_of_parent || owner < process.pid => Gone::Inherited { parent, is_alive: is_of_parent },
             () => Gone::Ended,
         };
-        let members = case.waiters(process.pid, lock.address).into_iter().map(|node| case.member(node)).collect();
+        let members = case.waiters(process.pid, lock).into_iter().map(|node| case.member(node)).collect();
         Some(Finding::OwnerGone { members, lock: lock.clone(), owner, gone })
     })
 }

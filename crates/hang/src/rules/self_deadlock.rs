@@ -20,7 +20,7 @@ pub fn find(case: &Case<'_>) -> Option<Finding> {
             _ => false,
         };
         (is_own && !thread.has_moved && !lock.is_timed).then(|| {
-            let waiters = case.waiters(process.pid, lock.address).len() - 1;
+            let waiters = case.waiters(process.pid, lock).len() - 1;
             let mut member = case.member(node);
             if let (Wait::Lock(own), Owner::Unknown) = (&mut member.wait, &lock.owner) {
                 own.owner = Owner::Likely { process: process.pid, thread: thread.tid, reason: Reason::Handler };

@@ -2,7 +2,7 @@
 
 use super::explain;
 use crate::explanation::{Again, Class, Explanation, Finding, Gone, Unseen};
-use crate::snapshot::{Language, Owner, Presence, Process, Reason, Snapshot, Thread, Wait};
+use crate::snapshot::{Language, Owner, Presence, Process, Reason, Seen, Snapshot, Thread, Wait};
 
 /// Reads a snapshot that was recorded from a program.
 macro_rules! recorded {
@@ -41,6 +41,9 @@ fn cycles_name_each_thread_once() {
         (recorded!("python_cycle"), ["pay", "audit"]),
         (recorded!("interpreter"), ["initialize", "submit"]),
         (recorded!("rust_cycle"), ["abba::pay", "abba::audit"]),
+        (recorded!("java_cycle"), ["Hangs.payMixed", "Hangs.auditMixed"]),
+        (recorded!("go_cycle"), ["main.pay", "main.audit"]),
+        (recorded!("java_classes"), ["Hangs$Left.<clinit>", "Hangs$Right.<clinit>"]),
     ] {
         let found = explain(&snapshot);
         assert_eq!(found.class, Class::Deadlock);
@@ -48,6 +51,7 @@ fn cycles_name_each_thread_once() {
         assert_eq!(places(&found), expected);
     }
     assert!(likely(&explain(&recorded!("rust_cycle")), Reason::Stack));
+    assert!(likely(&explain(&recorded!("go_cycle")), Reason::Goroutine));
     assert!(likely(&explain(&recorded!("python_cycle")), Reason::With));
     assert!(likely(&explain(&recorded!("interpreter")), Reason::Interpreter));
     assert!(!likely(&explain(&recorded!("cycle")), Reason::Stack), "glibc names the owner");
@@ -76,6 +80,7 @@ fn missing_owner_has_ended_or_is_the_parents() {
         other => panic!("{other:?}"),
     };
     assert_eq!(gone(&recorded!("ended")), Gone::Ended);
+    assert_eq!(gone(&recorded!("java_ended")), Gone::Ended);
     let mut fork = recorded!("fork");
     assert!(matches!(gone(&fork), Gone::Inherited { is_alive: true, .. }));
     // The parent's thread has ended since: the number alone shows that it is older than the child.
@@ -104,7 +109,11 @@ fn owner_that_waits_is_reported_with_its_wait() {
 
 #[test]
 fn pool_needs_all_of_its_workers() {
-    for (snapshot, workers, task) in [(recorded!("pool"), 2, "parent"), (recorded!("python_pool"), 3, "parent")] {
+    for (snapshot, workers, task) in [
+        (recorded!("pool"), 2, "parent"),
+        (recorded!("python_pool"), 3, "parent"),
+        (recorded!("java_pool"), 1, "Hangs.lambda$main$3"),
+    ] {
         let Finding::Pool { members, task: found, .. } = explain(&snapshot).finding else { panic!("not a pool") };
         assert_eq!((members.len(), &*found.function), (workers, task));
         // One worker that runs can do the tasks of the others.
@@ -131,6 +140,62 @@ fn lost_wake_up_needs_that_no_thread_is_left() {
     let found = explain(&lost);
     assert_eq!(found.class, Class::Unknown, "goroutines are not seen");
     assert!(matches!(found.unseen[..], [Unseen::Runtime { language: Language::Go, .. }]));
+}
+
+/// A pool of Java with a worker that has no task can do the tasks of the others; one of another pool cannot.
+#[test]
+fn java_pools_are_kept_apart_by_the_names_of_their_threads() {
+    let mut snapshot = recorded!("java_pool");
+    let work = Wait::Event { object: "work".into(), name: None, address: 0, is_timed: false, is_shared: false };
+    let threads = &mut snapshot.processes[0].threads;
+    let worker = threads.iter().find(|thread| thread.name == "pool-1-thread-1").unwrap();
+    let outside = worker.frames.iter().rposition(|frame| frame.is_own).unwrap();
+    let idle = |name: &str| Thread {
+        tid: 9,
+        name: name.into(),
+        wait: work.clone(),
+        frames: worker.frames[outside + 1..].to_vec(),
+        ..worker.clone()
+    };
+    let [same, other] = ["pool-1-thread-2", "pool-2-thread-1"].map(idle);
+    threads.push(other);
+    assert!(matches!(explain(&snapshot).finding, Finding::Pool { .. }));
+    snapshot.processes[0].threads.pop();
+    snapshot.processes[0].threads.push(same);
+    assert!(matches!(explain(&snapshot).finding, Finding::NoWaker { .. }), "the task waits for something else");
+}
+
+/// A timer, a connection or a goroutine that runs could wake any other.
+#[test]
+fn goroutines_hang_only_if_all_of_them_wait() {
+    let mut channels = recorded!("go_channels");
+    let found = explain(&channels);
+    let Finding::NoWaker { members } = &found.finding else { panic!("{found:?}") };
+    assert!(members.len() == 6 && members.iter().all(|member| member.is_goroutine), "{members:?}");
+    let is_last_an_end = matches!(&members[5].wait, Wait::Event { object, .. } if object == "group");
+    assert!(is_last_an_end, "the wait for the others says less");
+    assert_eq!(crate::words::lines(&found).len(), 2, "those at one place have one line");
+    let asleep = Thread { tid: 99, is_goroutine: true, wait: Wait::Time { span_s: None }, ..Thread::default() };
+    channels.processes[0].threads.push(asleep);
+    assert_eq!(explain(&channels).class, Class::NotHung);
+    channels.processes[0].threads.pop();
+    channels.processes[0].left_out = 1;
+    assert_ne!(explain(&channels).class, Class::Hang, "one that was not looked at");
+    assert_eq!(explain(&recorded!("go_server")).class, Class::NotHung);
+}
+
+/// A hook could wake the only thread with code of the program, as in a server that waits for its end.
+#[test]
+fn lone_thread_of_java_is_in_no_hang() {
+    let mut lost = recorded!("java_lost");
+    assert_eq!(explain(&lost).class, Class::Unknown);
+    let waits = |thread: &&Thread| matches!(thread.wait, Wait::Event { .. });
+    let second = lost.processes[0].threads.iter().find(waits).unwrap().clone();
+    lost.processes[0].threads.push(Thread { tid: 9, ..second });
+    assert!(matches!(explain(&lost).finding, Finding::NoWaker { .. }));
+    lost.processes[0].seen = Seen::Partly;
+    assert_eq!(explain(&lost).class, Class::Unknown, "virtual threads are not seen");
+    assert_eq!(explain(&recorded!("java_idle")).class, Class::NotHung);
 }
 
 #[test]
