@@ -4,8 +4,9 @@ use super::holders::{Seen, ready};
 use super::waited::{Holder, Wait, Waited};
 use super::{Sample, State};
 use std::collections::HashMap;
-use std::fs::{metadata, read_link, read_to_string};
-use std::os::unix::fs::MetadataExt;
+use std::fs::{File, read_link};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Read;
 
 /// The locks of all files at one time.
 #[derive(Default)]
@@ -19,7 +20,7 @@ pub(super) const MOST_NAMES: usize = 256;
 impl FileLocks {
     /// Reads the locks as they are now.
     pub(super) fn read() -> Self {
-        Self { text: read_to_string("/proc/locks").unwrap_or_default() }
+        Self { text: all() }
     }
 
     /// Returns the process that has the lock for which a thread waits.
@@ -31,6 +32,15 @@ impl FileLocks {
 /// Returns whether a wait is for the lock of a file.
 pub(super) fn is_of_file(wait: Wait) -> bool {
     matches!(wait, Wait::Call { number: libc::SYS_flock | libc::SYS_fcntl, part: super::budget::Part::Lock, .. })
+}
+
+/// Reads `/proc/locks`: of a machine with very many locks, the first.
+pub fn all() -> String {
+    const MOST_BYTES: u64 = 256 << 10;
+    let mut text = Vec::new();
+    // What is read of a file that ends early counts.
+    let _ = File::open("/proc/locks").and_then(|file| file.take(MOST_BYTES).read_to_end(&mut text));
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// Returns the process that has the lock of a file for which another waits. A line of `/proc/locks` is
@@ -50,11 +60,13 @@ pub fn owner_of_file_lock(locks: &str, waiter: u32) -> Option<u32> {
     None
 }
 
-/// Returns a number for the file of a descriptor, and its name.
+/// Returns a number for the file of a descriptor, which is not 0, and its name. The file itself is not touched: that of a network
+/// can block whoever asks for it.
 pub(super) fn file_of(process: u32, descriptor: u64) -> Option<(u64, String)> {
-    let link = format!("/proc/{process}/fd/{descriptor}");
-    let file = metadata(&link).ok()?;
-    Some((file.ino() ^ file.dev().rotate_left(32), read_link(link).ok()?.to_string_lossy().into_owned()))
+    let name = read_link(format!("/proc/{process}/fd/{descriptor}")).ok()?.to_string_lossy().into_owned();
+    let mut number = DefaultHasher::new();
+    name.hash(&mut number);
+    Some((number.finish() | 1, name))
 }
 
 /// Adds what the process did that has the lock of a file, for a thread that waits for it. Which of several threads uses the

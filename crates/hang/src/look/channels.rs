@@ -1,7 +1,7 @@
 //! The files that threads wait for: what they are, and the processes at their other ends.
 
 use crate::snapshot::{Channel, Wait};
-use blame::sampling::file_locks::owner_of_file_lock;
+use blame::sampling::file_locks::{self, owner_of_file_lock};
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::fs::{read_dir, read_link, read_to_string};
@@ -187,7 +187,7 @@ fn all_open() -> HashMap<String, Vec<(u32, u32)>> {
 /// Returns the file whose lock a process waits for, and the process that has the lock, by `/proc/locks`.
 pub fn file_lock(pid: u32, tid: u32, descriptor: u64) -> Wait {
     let path = link(pid, descriptor as u32).unwrap_or_else(|| "a file".into());
-    let locks = read_to_string("/proc/locks").unwrap_or_default();
+    let locks = file_locks::all();
     let owner = owner_of_file_lock(&locks, pid).or_else(|| owner_of_file_lock(&locks, tid));
     Wait::FileLock { path, owner }
 }
