@@ -280,7 +280,7 @@ fn ladder_leads_to_the_section_of_each_cost() {
         method: &|_| None,
     });
     assert!(
-        page.contains("role=\"group\"") && page.contains("<a href=\"#section-plain\" aria-label=\"plain, 20.0 ns"),
+        page.contains("role=\"group\"") && page.contains("<a href=\"#section-plain\" aria-label=\"plain, 20 ns"),
         "{page}"
     );
 }
