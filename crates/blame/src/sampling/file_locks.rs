@@ -69,20 +69,19 @@ pub(super) fn file_of(process: u32, descriptor: u64) -> Option<(u64, String)> {
     Some((number.finish() | 1, name))
 }
 
-/// Adds what the process did that has the lock of a file, for a thread that waits for it. Which of several threads uses the
-/// file is not known.
-pub(super) fn judge(waited: &mut Waited, waiter: &Seen, owner: u32, by_thread: &HashMap<u32, &Seen>) {
+/// Adds what the process did that has the lock of a file, for a thread that waits for it; returns whether that is known. Which of
+/// several threads uses the file is not.
+pub(super) fn judge(waited: &mut Waited, waiter: &Seen, owner: u32, by_thread: &HashMap<u32, &Seen>) -> bool {
     if owner != waiter.sample.process {
         *waited.other_processes.entry(owner).or_default() += waiter.span;
     }
     let mut threads = by_thread.values().filter(|seen| seen.sample.process == owner);
     let Some(holder) = threads.next().filter(|_| threads.next().is_none()) else {
-        *waited.holders.entry(Holder::Unknown).or_default() += waiter.span;
-        return;
+        return false;
     };
     // It gave the lock away between the reading of the locks and that of its state.
     if holder.wait == waiter.wait {
-        return;
+        return true;
     }
     let parts = match (holder.wait, waiter.wait) {
         (Some(wait), Some(held)) if holder.sample.state != State::Runnable => {
@@ -96,6 +95,7 @@ pub(super) fn judge(waited: &mut Waited, waiter: &Seen, owner: u32, by_thread: &
     for (holder, part) in parts.into_iter().filter(|(_, part)| *part > 0.0) {
         *waited.holders.entry(holder).or_default() += part * waiter.span;
     }
+    true
 }
 
 #[cfg(test)]

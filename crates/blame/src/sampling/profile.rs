@@ -226,7 +226,9 @@ impl Profile {
                 wait if is_of_file(wait)
                     && let Some(owner) = file_locks.owner(&seen.sample) =>
                 {
-                    file_locks::judge(waited, seen, owner, &by_thread);
+                    if !file_locks::judge(waited, seen, owner, &by_thread) {
+                        note_peers(waited, object, seen, &by_thread);
+                    }
                     if self.owners.len() < file_locks::MOST_NAMES && !self.owners.contains_key(&owner) {
                         self.owners.insert(owner, name_of(owner, owner).unwrap_or_default());
                     }
