@@ -38,7 +38,7 @@ pub(super) fn is_of_file(wait: Wait) -> bool {
 pub fn all() -> String {
     const MOST_BYTES: u64 = 256 << 10;
     let mut text = Vec::new();
-    // What is read of a file that ends early counts.
+    // The part that was read before an error counts.
     let _ = File::open("/proc/locks").and_then(|file| file.take(MOST_BYTES).read_to_end(&mut text));
     String::from_utf8_lossy(&text).into_owned()
 }
@@ -60,8 +60,8 @@ pub fn owner_of_file_lock(locks: &str, waiter: u32) -> Option<u32> {
     None
 }
 
-/// Returns a number for the file of a descriptor, which is not 0, and its name. The file itself is not touched: that of a network
-/// can block whoever asks for it.
+/// Returns a number for the file of a descriptor, which is not 0, and its name. The file itself is not touched: one of a network
+/// can block all that ask for it.
 pub(super) fn file_of(process: u32, descriptor: u64) -> Option<(u64, String)> {
     let name = read_link(format!("/proc/{process}/fd/{descriptor}")).ok()?.to_string_lossy().into_owned();
     let mut number = DefaultHasher::new();

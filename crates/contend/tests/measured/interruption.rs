@@ -199,7 +199,7 @@ fn interrupted_survey_keeps_its_results() {
     let call = ["survey", "--only", "clock,load,ring,model", "--seconds", "6", "--format", "json", "--page", page];
     let record = interrupted(&call, "load: the time that is left over", Signal::INT).expect("the clock was measured");
     let of = |name: &str| record["results"].as_array().unwrap().iter().filter(|row| row["experiment"] == name).count();
-    // What is computed comes first.
+    // The computed parts come first.
     assert!(of("clock") > 0 && of("model frames") > 0 && of("ring") == 0, "{record}");
     assert!(std::path::Path::new(page).is_file());
 }
