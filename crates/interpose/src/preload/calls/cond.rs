@@ -77,8 +77,9 @@ fn passes_on(me: Me, spot: Spot, guard: Option<&Lock>) {
     } else {
         let guard_of = |pair: &Pair| pair.guard().load(Relaxed);
         let is_same = through.map(guard_of) == Some(spot.lock(me).guard.load(Relaxed).into());
-        let Some(guard) = guard.filter(|_| is_same) else { return };
-        (&guard.signalled, me.region.histograms[spot.pair_place() as usize].handed())
+        let histograms = me.region.histograms.get(spot.pair_place() as usize);
+        let Some((guard, histograms)) = guard.zip(histograms).filter(|_| is_same) else { return };
+        (&guard.signalled, histograms.handed())
     };
     me.thread.through.store(0, Relaxed);
     if last.load(Relaxed) <= since {
@@ -92,7 +93,9 @@ pub fn wake(cond: *mut c_void, site: usize, kind: Kind, real: impl FnOnce() -> c
         && let Some(spot) = spot(me, cond as usize, site, kind)
     {
         pair_add(spot.pair(me).signals(), 1);
-        let guard = spot.lock(me).guard.load(Relaxed).checked_sub(1).map(|place| &me.region.locks[place as usize]);
+        // The program can write anything into the memory, a number of no lock as well.
+        let guard = spot.lock(me).guard.load(Relaxed).checked_sub(1);
+        let guard = guard.and_then(|place| me.region.locks.get(place as usize));
         passes_on(me, spot, guard);
         record::lets_go(me, spot);
         if let Some(guard) = guard {
