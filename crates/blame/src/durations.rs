@@ -4,15 +4,39 @@ use crate::time::Ticks;
 use instruments::spikes::{self, Spike};
 use instruments::tally::Tally;
 use interpose::{bounds, bucket};
+use serde::{Deserialize, Serialize};
 
 /// Times, in ticks.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(from = "Stored", into = "Stored")]
 pub struct Times {
     pub ticks: u64,
     pub most: u64,
     pub count: u64,
     /// Numbers of the buckets that are not empty: where there are many thousand places, most have few waits.
     buckets: Tally,
+}
+
+/// Times as they are stored.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    ticks: u64,
+    most: u64,
+    count: u64,
+    /// The numbers of the buckets, each with its count.
+    buckets: Vec<(u64, u64)>,
+}
+
+impl From<Times> for Stored {
+    fn from(Times { ticks, most, count, buckets }: Times) -> Self {
+        Self { ticks, most, count, buckets: buckets.iter().collect() }
+    }
+}
+
+impl From<Stored> for Times {
+    fn from(Stored { ticks, most, count, buckets }: Stored) -> Self {
+        Self { ticks, most, count, buckets: Tally::from_counts(buckets) }
+    }
 }
 
 /// Adds to a sum up to its largest value. The watched program can write anything into the memory: a sum that is too

@@ -3,6 +3,7 @@
 use crate::names::{Names, Site, is_c_library, is_wrapper, short};
 use crate::purpose::Purpose;
 use crate::python::{is_function, is_interpreter};
+use serde::{Deserialize, Serialize};
 
 /// A function of a call path.
 #[derive(Clone, Debug, PartialEq)]
@@ -429,55 +430,89 @@ fn is_of_c_library(function: &str) -> bool {
     is_of_threads || OF_C_LIBRARY.contains(&name)
 }
 
+/// A function of a call path with its name and its file: what it is of is not judged yet.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Called {
+    pub site: Site,
+    /// The path of the file with its code; empty for a function of Python.
+    pub file: String,
+    /// Where the code of the function begins, of which this one may be an inlined part; 0 where that is not known.
+    pub begin: u64,
+    pub is_python: bool,
+}
+
+/// Names the functions of a path. The first address is where the thread is, the others are those that calls return to; `called`
+/// has the function that each call names, or 0.
+/// Python functions follow the addresses; `python` names them.
+pub fn called<'a>(
+    names: &mut Names,
+    process: u32,
+    addresses: &[u64],
+    called: &[u64],
+    python: impl Fn(u64) -> Option<&'a Site>,
+) -> Vec<Called> {
+    let mut path: Vec<Called> = Vec::new();
+    let native = addresses.iter().position(|address| is_function(*address)).unwrap_or(addresses.len());
+    let (addresses, functions) = addresses.split_at(native);
+    let is_in_loop = |path: &[Called]| {
+        let last = path.last().and_then(|called| function_of(&called.site));
+        last.is_some_and(|function| function.starts_with("_PyEval_EvalFrameDefault"))
+    };
+    for (depth, &address) in addresses.iter().enumerate() {
+        // A function that ends with a jump to another one has no frame: only the call says its name.
+        if let Some(&function) = called.get(depth).filter(|function| **function != 0) {
+            let site = names.inlined(process, function + 1).pop();
+            let inner = path.last().and_then(|called| function_of(&called.site));
+            if let Some(site) = site.filter(|site| function_of(site).is_some() && function_of(site) != inner) {
+                let file = file_of(names, process, function);
+                path.push(Called { site, file, begin: function, is_python: false });
+            }
+        }
+        let address = address + u64::from(depth == 0);
+        let file = file_of(names, process, address);
+        let begin = names.function(process, address).unwrap_or(0);
+        let sites = names.inlined(process, address).into_iter();
+        path.extend(sites.map(|site| Called { site, file: file.clone(), begin, is_python: false }));
+        // The callers of the interpreter's loop are other activations of it.
+        if !functions.is_empty() && is_in_loop(&path) {
+            break;
+        }
+    }
+    let functions = functions.iter().filter_map(|function| python(*function)).cloned();
+    path.extend(functions.map(|site| Called { site, file: String::new(), begin: 0, is_python: true }));
+    path
+}
+
 impl Frames {
-    /// Names the functions of a path. The first address is where the thread is, the others are those that calls return
-    /// to; `called` has the function that each call names, or 0.
-    /// Python functions follow the addresses; `python` names them.
+    /// Names the functions of a path, as [`called`] does, and judges them.
     pub fn of<'a>(
         names: &mut Names,
         process: u32,
         addresses: &[u64],
-        called: &[u64],
+        functions: &[u64],
         python: impl Fn(u64) -> Option<&'a Site>,
     ) -> Self {
+        Self::judged(called(names, process, addresses, functions, python))
+    }
+
+    /// Says what the functions of a path are of: the C library, a language's runtime, another library, or the program.
+    pub fn judged(called: impl IntoIterator<Item = Called>) -> Self {
         let mut path = Self::default();
         let mut is_outside = true;
         // Threads that a library keeps wait in it for their next part, unless a function's name says otherwise.
         let mut of_library = None;
-        let native = addresses.iter().position(|address| is_function(*address)).unwrap_or(addresses.len());
-        let (addresses, functions) = addresses.split_at(native);
-        for (depth, &address) in addresses.iter().enumerate() {
-            // A function that ends with a jump to another one has no frame: only the call says its name.
-            if let Some(&function) = called.get(depth).filter(|function| **function != 0) {
-                let site = names.inlined(process, function + 1).pop();
-                let inner = path.frames.last().and_then(|frame| function_of(&frame.site));
-                if let Some(site) = site.filter(|site| function_of(site).is_some() && function_of(site) != inner) {
-                    path.add(site, (function, &file_of(names, process, function)), &mut is_outside);
-                }
+        for Called { site, file, begin, is_python } in called {
+            if is_python {
+                path.frames.push(Frame::of_python(site));
+                continue;
             }
-            let address = address + u64::from(depth == 0);
-            let file = file_of(names, process, address);
             if is_outside && of_library.is_none() {
                 of_library = kind_of_library(short(&file));
             }
-            let begin = names.function(process, address).unwrap_or(0);
-            for site in names.inlined(process, address) {
-                path.add(site, (begin, &file), &mut is_outside);
-            }
-            // The callers of the interpreter's loop are other activations of it.
-            if !functions.is_empty() && path.is_in_interpreter_loop() {
-                break;
-            }
+            path.add(site, (begin, &file), &mut is_outside);
         }
-        let functions = functions.iter().filter_map(|function| python(*function)).cloned();
-        path.frames.extend(functions.map(Frame::of_python));
         path.kind = path.kind.or(of_library);
         path
-    }
-
-    fn is_in_interpreter_loop(&self) -> bool {
-        let last = self.frames.last().and_then(|frame| function_of(&frame.site));
-        last.is_some_and(|function| function.starts_with("_PyEval_EvalFrameDefault"))
     }
 
     /// Adds the next outer function, with its begin and the path of its file. `is_outside` is true up to the first function of the

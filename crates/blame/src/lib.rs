@@ -18,6 +18,7 @@ mod lost;
 pub mod memory;
 pub mod names;
 pub mod namespace;
+pub mod pairs;
 pub mod parked;
 mod perf_rings;
 pub mod places;

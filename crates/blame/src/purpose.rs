@@ -11,11 +11,12 @@
 //!
 //! The same holds for goroutines and the channels at which they wait: a channel can be a queue, a pool, or a lock.
 
+use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The use of an object by the threads that wait for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Purpose {
     /// Those who end the waits have passed through the object themselves: a lock, whatever it is made of.
     Exclusion,

@@ -29,6 +29,7 @@ mod what_if;
 
 use harness::Entry;
 
+pub use trace::Saved as SavedTrace;
 pub use trace::SliceExtension;
 pub use trace::rules::Rule;
 

@@ -185,7 +185,8 @@ impl Conditions {
     }
 }
 
-fn environment(session: &Session) -> RunEnvironment {
+/// Returns the state of the machine, and the call, for a record.
+pub fn environment(session: &Session) -> RunEnvironment {
     RunEnvironment {
         contend: env!("CARGO_PKG_VERSION").to_owned(),
         // The number of the live view's pipe has no meaning when the command is repeated.

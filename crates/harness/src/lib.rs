@@ -25,7 +25,7 @@ pub use entry::{Entry, Rows};
 pub use evidence::{EvidenceChoice, StoryPart, label, story, story_text};
 pub use exit::{Interrupted, Interruption, LOOK, LeftOut, Outcome, UsageError};
 pub use experiment::{Described, Example, Experiment, Layout, ModeFlags, SurveyPart, THIS_RECORD, Views, report_to};
-pub use finished::{AnyFinished, AnyRecord, Finished};
+pub use finished::{AnyFinished, AnyRecord, Finished, environment};
 pub use live::{Live, LiveLine, Shown};
 pub use observer::{MINUTE, Observer, Progress};
 pub use run::{Calibrated, Interim, Passed, Run, WatchedGaps};

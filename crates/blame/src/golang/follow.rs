@@ -4,8 +4,10 @@
 //! scheduler's stack. It is taken to be the next one that waits on the same thread, which is wrong only where it loses its CPU
 //! or ends in between.
 
+use crate::durations::Times;
 use crate::purpose::{self, Block, Purpose, Uses};
-use std::collections::{HashMap, VecDeque};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// Something that a goroutine did.
 #[derive(Clone, Debug)]
@@ -122,17 +124,15 @@ struct Hold {
 }
 
 /// All waits for an object at a call path.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Waits {
-    pub ns: Vec<u64>,
-    pub count: u64,
-    pub total_ns: u64,
-    pub longest_ns: u64,
+    /// In ns.
+    pub times: Times,
     /// Time waited, by the call path that released the object: that of each goroutine which had it in turn, up to its release;
     /// or all of it by the one that made the waiter ready.
-    pub releasers: HashMap<StackNumber, u64>,
+    pub releasers: BTreeMap<StackNumber, u64>,
     /// Time in which a goroutine had the object and was parked itself, by the call path where.
-    pub holder_parked: HashMap<StackNumber, u64>,
+    pub holder_parked: BTreeMap<StackNumber, u64>,
     /// Time in which a known goroutine had the object.
     pub known_ns: u64,
 }
@@ -141,17 +141,11 @@ const MOST_GOROUTINES: usize = 65_536;
 const MOST_STACKS: usize = 16_384;
 const MOST_PLACES: usize = 32_768;
 const MOST_PAST: usize = 64;
-/// Waits of a place whose length is kept for its quantiles.
-const MOST_TIMES: usize = 16_384;
 
 impl Waits {
     /// Adds the waits of another place.
     pub fn merge(&mut self, other: &Self) {
-        let room = MOST_TIMES.saturating_sub(self.ns.len());
-        self.ns.extend(other.ns.iter().take(room));
-        self.count += other.count;
-        self.total_ns += other.total_ns;
-        self.longest_ns = self.longest_ns.max(other.longest_ns);
+        self.times.merge(&other.times);
         self.known_ns += other.known_ns;
         other.releasers.iter().for_each(|(stack, ns)| *self.releasers.entry(*stack).or_default() += ns);
         other.holder_parked.iter().for_each(|(stack, ns)| *self.holder_parked.entry(*stack).or_default() += ns);
@@ -350,11 +344,7 @@ impl Follower {
         }
         let ns = until_ns.saturating_sub(parked.since_ns);
         let waits = self.waits.entry(place).or_default();
-        (waits.count, waits.total_ns, waits.longest_ns) =
-            (waits.count + 1, waits.total_ns + ns, waits.longest_ns.max(ns));
-        if waits.ns.len() < MOST_TIMES {
-            waits.ns.push(ns);
-        }
+        waits.times.note(ns);
         // Several goroutines may have had it in that time, one after the other.
         let overlap = |since: u64, until: u64| until.min(until_ns).saturating_sub(since.max(parked.since_ns));
         let mut are_turns = false;
@@ -430,7 +420,7 @@ mod tests {
         }
         let number = |place: u64| follower.stacks.iter().position(|frames| frames == &[place]).unwrap();
         let waits = &follower.waits[&(MUTEX, number(0x11))];
-        assert_eq!((waits.total_ns, waits.known_ns, waits.holder_parked.len()), (400, 0, 0));
+        assert_eq!((waits.times.ticks, waits.known_ns, waits.holder_parked.len()), (400, 0, 0));
     }
 
     /// Goroutine 1 gets the mutex at 110, sleeps with it until 450, and releases it to 3 at 500, which holds it until 700.
@@ -458,12 +448,12 @@ mod tests {
         }
         let number = |place: u64| follower.stacks.iter().position(|frames| frames == &[place]).unwrap();
         let mutex = &follower.waits[&(MUTEX, number(0x11))];
-        assert_eq!((mutex.count, mutex.total_ns, mutex.known_ns), (1, 600, 390 + 200));
-        assert_eq!(mutex.holder_parked, HashMap::from([(number(0x20), 300)]));
-        assert_eq!(mutex.releasers, HashMap::from([(number(0x98), 10), (number(0x99), 390), (number(0x97), 200)]));
-        assert_eq!(follower.waits[&(0, number(0x20))].total_ns, 300);
+        assert_eq!((mutex.times.count, mutex.times.ticks, mutex.known_ns), (1, 600, 390 + 200));
+        assert_eq!(mutex.holder_parked, BTreeMap::from([(number(0x20), 300)]));
+        assert_eq!(mutex.releasers, BTreeMap::from([(number(0x98), 10), (number(0x99), 390), (number(0x97), 200)]));
+        assert_eq!(follower.waits[&(0, number(0x20))].times.ticks, 300);
         let others = &follower.waits[&(MUTEX, number(0x10))];
-        assert_eq!((others.count, others.longest_ns, others.holder_parked[&number(0x20)]), (2, 430, 300));
+        assert_eq!((others.times.count, others.times.most, others.holder_parked[&number(0x20)]), (2, 430, 300));
     }
 
     const CHANNEL: u64 = 0xc40;
@@ -501,7 +491,7 @@ mod tests {
         let place = follower.stacks.iter().position(|frames| frames.last() == Some(&0x10)).unwrap();
         let sleep = follower.stacks.iter().position(|frames| frames.last() == Some(&0x20)).unwrap();
         let waits = &follower.waits[&(CHANNEL, place)];
-        assert!(waits.known_ns > waits.total_ns / 2, "{waits:?}");
+        assert!(waits.known_ns > waits.times.ticks / 2, "{waits:?}");
         assert!(waits.holder_parked[&sleep] > waits.known_ns / 2, "{waits:?}");
     }
 
@@ -528,7 +518,7 @@ mod tests {
             [event(since, 7, goroutine, parks(false, 0x10)), event(until, 8, 50, readies(goroutine))]
         };
         let sums = |follower: &Follower| {
-            let mut sums: Vec<u64> = follower.waits.values().map(|waits| waits.total_ns).collect();
+            let mut sums: Vec<u64> = follower.waits.values().map(|waits| waits.times.ticks).collect();
             sums.sort_unstable();
             sums
         };
@@ -589,7 +579,7 @@ mod tests {
         follower.note(event(300, 7, 3, parks()));
         follower.note(event(310, 8, 50, readies(3)));
         let waits: HashMap<u64, u64> =
-            follower.waits.iter().map(|((object, _), waits)| (*object, waits.total_ns)).collect();
+            follower.waits.iter().map(|((object, _), waits)| (*object, waits.times.ticks)).collect();
         assert_eq!(waits, HashMap::from([(MUTEX, 90), (0, 10)]));
     }
 
@@ -600,6 +590,6 @@ mod tests {
         follower.note(event(100, 7, 2, What::Parks { object: 0xc4a, is_semaphore: false, frames: vec![1] }));
         follower.forget_goroutines(160);
         assert_eq!(follower.waits.keys().map(|(object, _)| *object).collect::<Vec<u64>>(), [0xc4a]);
-        assert_eq!(follower.waits.values().map(|waits| (waits.total_ns, waits.known_ns)).next(), Some((60, 0)));
+        assert_eq!(follower.waits.values().map(|waits| (waits.times.ticks, waits.known_ns)).next(), Some((60, 0)));
     }
 }

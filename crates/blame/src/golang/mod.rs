@@ -22,6 +22,7 @@ use crate::memory::{u32_at, u64_at};
 use crate::perf_rings::SampleRings;
 use perf_event::events::Software;
 use perf_event::{Builder, Clock, Counter, ReadFormat, SampleFlag};
+use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::ffi::{CStr, CString};
 use std::io;
@@ -242,7 +243,7 @@ pub fn is_standard(function: &str) -> bool {
 }
 
 /// The kind of object that a goroutine waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
     Mutex,
     RwLock,
@@ -309,6 +310,11 @@ impl Kind {
             Self::WaitGroup => "sync.WaitGroup",
             other => other.name(),
         }
+    }
+
+    /// Returns whether other goroutines of the program end such a wait.
+    pub fn ends_by_others(self) -> bool {
+        !matches!(self, Self::Sleep | Self::Io | Self::Runtime)
     }
 
     /// Returns whether a goroutine holds the object that others wait for.

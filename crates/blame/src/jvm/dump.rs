@@ -4,11 +4,12 @@
 //! an object, and those in a method, are found by an index; what is kept of it has limits.
 
 use crate::namespace::OwnNumbers;
+use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 
 /// A lock: the class of its object, and the method that waits for it. The collector moves objects, so an address does
 /// not say which one it is for longer than a dump.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct LockKey {
     pub class: String,
     pub waits_in: Frame,
@@ -16,7 +17,7 @@ pub struct LockKey {
 }
 
 /// The activity of a lock's holder: its state, and the method in the critical section.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct JavaHolder {
     pub state: State,
     /// Whether it may be outside of the critical section: it is the only other thread in the method that waits.
@@ -29,7 +30,7 @@ pub struct JavaHolder {
 }
 
 /// The state of a thread.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum State {
     /// The thread is on a CPU, ready for one, or in a system call.
     Runnable,
@@ -43,7 +44,7 @@ pub enum State {
 }
 
 /// A method at a line.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Frame {
     /// `Class.method`, with the package.
     pub method: String,

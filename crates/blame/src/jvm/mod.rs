@@ -22,10 +22,12 @@ pub use dump::{Frame, JavaHolder, LockKey, State};
 pub use look::{JavaLook, JavaOwner, JavaThread, JavaWait, look};
 
 use crate::namespace::OwnNumbers;
+use crate::pairs;
 use crate::sampling::profile::is_alive;
 use attach::{Access, Machine, Refusal};
 use dump::{Digest, Dump, MOST_THREADS};
 use end::{End, Woken};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -225,35 +227,39 @@ impl Drop for Machines {
 }
 
 /// Sums of the dumps of a process.
-#[derive(Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct JavaWaits {
     pub dumps: u64,
     /// Locks, by class and by the method that waited for it.
+    #[serde(with = "pairs")]
     pub locks: BTreeMap<LockKey, JavaLock>,
     /// Shares of each thread, by the kernel's number of the thread.
-    pub threads: HashMap<u32, Shares>,
+    pub threads: BTreeMap<u32, Shares>,
     /// The reason why there are no dumps.
     pub refusal: Option<String>,
     /// Whether virtual threads were seen, which no dump lists.
     pub has_virtual_threads: bool,
+    #[serde(skip)]
     last: Option<Instant>,
     /// Bytes of the names that are kept.
+    #[serde(skip)]
     size: usize,
 }
 
 /// The waits for a lock, in seconds.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct JavaLock {
     pub seconds: f64,
     /// Times, by the holder's activity; the rest is unknown.
-    pub holders: HashMap<JavaHolder, f64>,
+    #[serde(with = "pairs")]
+    pub holders: BTreeMap<JavaHolder, f64>,
     pub most_waiters: usize,
     /// The call path of a thread that waited.
     pub path: Vec<Frame>,
 }
 
 /// Parts of the dumps of a thread.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Shares {
     pub all: f64,
     pub lock: f64,

@@ -22,11 +22,12 @@ pub use image::is_wrapper;
 use crate::allowance::Allowance;
 use files::Files;
 use image::Image;
+use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 /// A place in the program's code.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Site {
     /// The function, through inlining: the first that does not belong to the language's own library. Where no symbol is
     /// known, the file and the address in it.

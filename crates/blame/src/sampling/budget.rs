@@ -1,9 +1,10 @@
 //! The division of a thread's life: on a CPU, ready without one, and blocked for a reason.
 
 use super::FileType;
+use serde::{Deserialize, Serialize};
 
 /// A reason to be blocked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Part {
     /// Another thread has the lock.
     Lock,

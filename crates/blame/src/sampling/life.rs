@@ -3,10 +3,12 @@
 use super::budget::{Budget, Part};
 use super::waited::{Path, Wait};
 use super::{Call, Sample, State};
-use std::collections::HashMap;
+use crate::pairs;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// One thread.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Life {
     pub process: u32,
     pub thread: u32,
@@ -14,14 +16,16 @@ pub struct Life {
     pub name: String,
     /// A path of it, as far as the function that the thread began with.
     pub path: Option<Path>,
-    pub waits: HashMap<Wait, f64>,
+    #[serde(with = "pairs")]
+    pub waits: BTreeMap<Wait, f64>,
     /// How long it held each lock that the library notes, by the lock's slot, as far as samples found it with the lock.
-    pub holds: HashMap<u32, f64>,
+    pub holds: BTreeMap<u32, f64>,
     /// Time on a CPU while it waited for a lock, by the samples.
     pub spun_s: f64,
     /// Time in which it gave up its CPU again and again.
     pub yielded_s: f64,
     /// How often it had come to a CPU at the last sample.
+    #[serde(skip)]
     pub(super) turns: u64,
     /// The CPUs that it may use, as a bit each.
     pub allowed: Allowed,
@@ -31,7 +35,9 @@ pub struct Life {
     pub(super) before: [u64; 2],
     pub(super) sums: [u64; 2],
     /// The place where it was blocked the last time.
+    #[serde(skip)]
     pub(super) blocked: Option<(Call, [u64; 2], Option<Path>)>,
+    #[serde(skip)]
     pub(super) tries: Tries,
     /// Whether the library knows it, which it does from its first use of a lock.
     pub(super) is_noted: bool,
@@ -44,8 +50,8 @@ impl Life {
     /// Divides the life. `part` says why a wait is one; `kin` are the waits of threads of the same group, which count
     /// where no sample found this one blocked. `shares` divide the waits for futex words of a thread whose language says
     /// more of them than the kernel.
-    pub fn budget(&self, part: &dyn Fn(Wait) -> Part, kin: &HashMap<Wait, f64>, shares: &[(Part, f64)]) -> Budget {
-        let [ran, ready] = [0, 1].map(|sum| (self.sums[sum] - self.before[sum]) as f64 / 1e9);
+    pub fn budget(&self, part: &dyn Fn(Wait) -> Part, kin: &BTreeMap<Wait, f64>, shares: &[(Part, f64)]) -> Budget {
+        let [ran, ready] = [0, 1].map(|sum| self.sum_s(sum));
         let waits = if self.waits.values().sum::<f64>() > 0.0 { &self.waits } else { kin };
         let blocked = waits.iter().flat_map(|(wait, seconds)| {
             let is_shared = !shares.is_empty() && matches!(wait, Wait::Lock(_) | Wait::Word { .. });
@@ -66,7 +72,12 @@ impl Life {
 
     /// Returns how long it was on a CPU, or ready for one.
     pub(super) fn runnable_s(&self) -> f64 {
-        (0..2).map(|sum| (self.sums[sum] - self.before[sum]) as f64 / 1e9).sum()
+        (0..2).map(|sum| self.sum_s(sum)).sum()
+    }
+
+    /// Returns how long it was on a CPU, or ready for one without it: the first or the second of the kernel's sums.
+    pub(super) fn sum_s(&self, sum: usize) -> f64 {
+        self.sums[sum].saturating_sub(self.before[sum]) as f64 / 1e9
     }
 
     /// Returns whether a thread gave up its CPU again and again since its last sample, which was this many ns ago and found it

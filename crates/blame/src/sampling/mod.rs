@@ -15,6 +15,7 @@ mod notes;
 pub mod priority;
 pub mod profile;
 mod quota;
+pub mod samples;
 mod sockets;
 mod spins;
 pub mod waited;

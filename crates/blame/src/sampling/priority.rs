@@ -1,9 +1,10 @@
 //! The scheduling priority of a thread, as the kernel has it.
 
+use serde::{Deserialize, Serialize};
 use std::fmt::{Display, Formatter};
 
 /// A priority; those of real-time threads are the highest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Priority {
     /// `SCHED_IDLE`.
     Idle,

@@ -9,10 +9,11 @@ use super::budget::{Part, may_wait_for_map, moves_bytes, part_of_call};
 use super::clock::{Clock, Pace};
 use super::file_locks::{self, FileLocks, file_of, is_of_file};
 use super::holders::{Seen, holders, judge, note_peers, object};
-use super::life::{Allowed, Life, Tries, allowed};
+use super::life::{Life, allowed};
 use super::moments::{Moments, Turn};
 use super::notes::{CONDITION, Note, size_of_lock, threads_of};
 use super::quota::Quotas;
+use super::samples::Samples;
 use super::sockets::{Awaited, Sockets};
 use super::spins::{Spins, Waits};
 use super::waited::{Holder, Path, Wait, Waited, room};
@@ -48,9 +49,9 @@ pub struct Profile {
     /// The functions that each path's calls name.
     called: Vec<Vec<u64>>,
     numbers: HashMap<(u32, Vec<u64>), Path>,
-    waited: HashMap<Wait, Waited>,
+    waited: BTreeMap<Wait, Waited>,
     /// Waits of labelled requests for words, by the place of the label, in seconds.
-    labelled: HashMap<(u32, Wait), f64>,
+    labelled: BTreeMap<(u32, Wait), f64>,
     /// Slots of locks and their sizes, by process slot and address.
     locks: BTreeMap<(u32, u64), (u32, u64)>,
     /// The mappings of files that processes can share locks in, by process.
@@ -67,8 +68,8 @@ pub struct Profile {
     /// Whether a thread waited for the lock of a file in the last sample.
     waits_for_files: bool,
     /// The names of files whose locks were waited for, by the number in the wait, and those of the processes that had them.
-    file_names: HashMap<u64, String>,
-    owners: HashMap<u32, String>,
+    file_names: BTreeMap<u64, String>,
+    owners: BTreeMap<u32, String>,
     sockets: Sockets,
     clock: Clock,
     spins: Spins,
@@ -327,21 +328,12 @@ impl Profile {
         let life = self.lives.entry(sample.thread).or_insert_with(|| Life {
             process: sample.process,
             thread: sample.thread,
-            name: String::new(),
-            path: None,
-            waits: HashMap::new(),
-            holds: HashMap::new(),
-            spun_s: 0.0,
-            yielded_s: 0.0,
             turns: sample.turns,
-            allowed: Allowed::default(),
             began_s: now_s,
             seen_s: now_s,
             before: sums,
             sums,
-            blocked: None,
-            tries: Tries::default(),
-            is_noted: false,
+            ..Life::default()
         });
         life.is_noted |= note.is_some();
         if life.name.is_empty() || name_is_due {
@@ -458,16 +450,6 @@ impl Profile {
         file
     }
 
-    /// Returns the name of a file whose lock was waited for, by the number in the wait.
-    pub fn file_name(&self, file: u64) -> Option<&str> {
-        self.file_names.get(&file).map(String::as_str)
-    }
-
-    /// Returns the name of a process that had the lock of a file.
-    pub fn owner_name(&self, process: u32) -> Option<&str> {
-        self.owners.get(&process).map(String::as_str).filter(|name| !name.is_empty())
-    }
-
     /// Returns whether a blocked thread is in the call in which it was seen the last time, and did not run since then.
     fn is_same_call(&self, sample: &Sample, sums: [u64; 2]) -> bool {
         let blocked = self.lives.get(&sample.thread).and_then(|life| life.blocked);
@@ -546,62 +528,49 @@ impl Profile {
         }
     }
 
-    /// Returns all threads that were seen.
-    pub fn lives(&self) -> impl Iterator<Item = &Life> {
+    /// Returns the sums.
+    pub fn samples(&self) -> Samples {
+        let mut lives: Vec<Life> = self.lives().cloned().collect();
+        lives.sort_by(|one, other| one.thread.cmp(&other.thread).then(one.began_s.total_cmp(&other.began_s)));
+        let all = self.spins.count.max(1) as f64;
+        let shares =
+            |counts: &HashMap<Path, u64>| counts.iter().map(|(path, count)| (*path, *count as f64 / all)).collect();
+        Samples {
+            lives,
+            waited: self.waited.clone(),
+            labelled: self.labelled.clone(),
+            spinning: shares(&self.spinning),
+            yielding: shares(&self.yielding),
+            running: shares(&self.running),
+            cpu_limit: self.quotas.cpus(),
+            refused_clock: self.refused_clock().map(str::to_owned),
+            file_names: self.file_names.clone(),
+            owners: self.owners.clone(),
+        }
+    }
+
+    fn lives(&self) -> impl Iterator<Item = &Life> {
         self.ended.iter().chain(self.lives.values())
     }
 
-    /// Returns the time, by the samples so far, that threads lived that the library knows.
-    pub fn noted_s(&self) -> f64 {
-        self.lives().filter(|life| life.is_noted).map(|life| life.seen_s - life.began_s).sum()
+    /// Returns whether a thread was seen.
+    pub fn has_lives(&self) -> bool {
+        self.lives().next().is_some()
     }
 
     /// Returns how long all threads ran on a CPU, by the samples so far.
     pub fn ran_s(&self) -> f64 {
-        self.lives().fold(0.0, |sum, life| sum + (life.sums[0] - life.before[0]) as f64 / 1e9)
-    }
-
-    /// Returns the part of the time, by the samples so far, that threads that had something to run had no CPU for it.
-    pub fn ready_share(&self) -> f64 {
-        let of = |part: usize| self.lives().fold(0.0, |sum, life| sum + (life.sums[part] - life.before[part]) as f64);
-        let (ran, ready) = (of(0), of(1));
-        if ran + ready > 0.0 { ready / (ran + ready) } else { 0.0 }
-    }
-
-    /// Returns the number of CPUs that the threads may use that had something to run for a twentieth of all such time or
-    /// more; `None` if that is not known.
-    pub fn allowed_cpus(&self) -> Option<usize> {
-        let all: f64 = self.lives().map(Life::runnable_s).sum();
-        let is_busy = |life: &&Life| life.runnable_s() >= 0.05 * all && life.runnable_s() > 0.0;
-        if self.lives().filter(is_busy).any(|life| life.allowed == Allowed::default()) {
-            return None;
-        }
-        let union = self
-            .lives()
-            .filter(is_busy)
-            .fold(Allowed::default(), |union, life| std::array::from_fn(|place| union[place] | life.allowed[place]));
-        let count = union.iter().map(|bits| bits.count_ones() as usize).sum();
-        (count > 0).then_some(count)
-    }
-
-    /// Returns the number of CPUs that the control groups of the processes allow together, if all of them have a limit.
-    pub fn cpu_limit(&self) -> Option<f64> {
-        self.quotas.cpus()
-    }
-
-    /// Returns the samples of the waits for each lock and word.
-    pub fn waited(&self) -> impl Iterator<Item = (Wait, &Waited)> {
-        self.waited.iter().map(|(wait, waited)| (*wait, waited))
-    }
-
-    /// Returns how long labelled requests waited for words, by the place of the label.
-    pub fn labelled(&self) -> impl Iterator<Item = (u32, Wait, f64)> {
-        self.labelled.iter().map(|((label, wait), seconds)| (*label, *wait, *seconds))
+        self.lives().map(|life| life.sum_s(0)).sum()
     }
 
     /// Returns the locks of parking_lot, by the process and the word that a thread blocks in.
     pub fn parking_locks(&self) -> HashMap<(u32, u64), u64> {
         self.parked.locks()
+    }
+
+    /// Returns the samples of the waits for each lock and word.
+    pub fn waited(&self) -> impl Iterator<Item = (Wait, &Waited)> {
+        self.waited.iter().map(|(wait, waited)| (*wait, waited))
     }
 
     /// Creates sums whose samples of threads on a CPU are taken at this pace.
@@ -617,26 +586,6 @@ impl Profile {
     /// Returns why the kernel refuses samples of threads on a CPU.
     pub fn refused_clock(&self) -> Option<&str> {
         self.clock.refusal()
-    }
-
-    /// Returns the part of the samples of threads on a CPU that spun, by path.
-    pub fn spin_shares(&self) -> impl Iterator<Item = (Path, f64)> {
-        self.shares(&self.spinning)
-    }
-
-    /// Returns the part of the samples of threads on a CPU that gave it up to wait, by path.
-    pub fn yield_shares(&self) -> impl Iterator<Item = (Path, f64)> {
-        self.shares(&self.yielding)
-    }
-
-    fn shares<'a>(&self, counts: &'a HashMap<Path, u64>) -> impl Iterator<Item = (Path, f64)> + use<'a> {
-        let all = self.spins.count.max(1) as f64;
-        counts.iter().map(move |(path, count)| (*path, *count as f64 / all))
-    }
-
-    /// Returns the part of the samples of threads on a CPU outside of waits that the library notes, by path.
-    pub fn running_shares(&self) -> impl Iterator<Item = (Path, f64)> {
-        self.shares(&self.running)
     }
 
     /// Returns the Python function that a number in a path of this process is of.

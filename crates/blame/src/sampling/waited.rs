@@ -2,11 +2,12 @@
 
 use super::budget::Part;
 use super::priority::Priority;
-use std::collections::HashMap;
-use std::hash::Hash;
+use crate::pairs;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The object that a blocked thread waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Wait {
     /// A lock that the library notes, by its slot.
     Lock(u32),
@@ -22,7 +23,7 @@ pub enum Wait {
 pub type Path = usize;
 
 /// The waits for one lock or word, as far as samples show them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Waited {
     /// Thread time, in seconds.
     pub seconds: f64,
@@ -30,17 +31,19 @@ pub struct Waited {
     /// woken.
     pub runnable_s: f64,
     /// Call paths that waited.
-    pub paths: HashMap<Path, f64>,
+    pub paths: BTreeMap<Path, f64>,
     /// The states of the holder while threads waited.
-    pub holders: HashMap<Holder, f64>,
+    #[serde(with = "pairs")]
+    pub holders: BTreeMap<Holder, f64>,
     /// The part of `seconds` in which the holder was a thread of another process than the waiter's, by its process.
-    pub other_processes: HashMap<u32, f64>,
+    pub other_processes: BTreeMap<u32, f64>,
     /// The part of `seconds` of threads that tried again and again to acquire it, and slept or yielded in between.
     pub polled_s: f64,
     /// The part of `seconds` of waits to reacquire a mutex after a wait for a condition, by the condition's slot.
-    pub after_condition: HashMap<u32, f64>,
+    pub after_condition: BTreeMap<u32, f64>,
     /// Waits, for a word, of the other blocked threads of the process at the same time, and what the rest did.
-    pub peers: HashMap<Vec<(Wait, Path)>, Peers>,
+    #[serde(with = "pairs")]
+    pub peers: BTreeMap<Vec<(Wait, Path)>, Peers>,
     /// The largest number of threads that waited at the same time.
     pub most_waiters: usize,
     /// The largest number of threads that held it at the same time: more than one for a semaphore of a pool.
@@ -61,14 +64,33 @@ impl Waited {
         self.most_waiters = self.most_waiters.max(other.most_waiters);
         self.most_holders = self.most_holders.max(other.most_holders);
     }
+
+    /// Returns the call paths of the waiters, of the holders, and of the other threads.
+    pub(super) fn all_paths(&self) -> impl Iterator<Item = Path> + '_ {
+        let of_holder = |holder: &Holder| if let Holder::Blocked { path, .. } = holder { *path } else { None };
+        let holders = self.holders.keys().filter_map(of_holder);
+        self.paths.keys().copied().chain(holders).chain(self.peers.keys().flatten().map(|(_, path)| *path))
+    }
+
+    /// Returns the objects that the holders and the other threads waited for or held.
+    pub(super) fn objects(&self) -> impl Iterator<Item = Wait> + '_ {
+        let of_holder = |holder: &Holder| match holder {
+            Holder::Blocked { wait, held, .. } => [Some(*wait), Some(*held)],
+            Holder::Chained { held, .. } => [None, Some(*held)],
+            _ => [None; 2],
+        };
+        let holders = self.holders.keys().flat_map(of_holder).flatten();
+        let conditions = self.after_condition.keys().map(|slot| Wait::Lock(*slot));
+        holders.chain(conditions).chain(self.peers.keys().flatten().map(|(wait, _)| *wait))
+    }
 }
 
-fn add_all<K: Clone + Eq + Hash>(sums: &mut HashMap<K, f64>, more: &HashMap<K, f64>) {
+fn add_all<K: Clone + Ord>(sums: &mut BTreeMap<K, f64>, more: &BTreeMap<K, f64>) {
     more.iter().for_each(|(key, seconds)| *sums.entry(key.clone()).or_default() += seconds);
 }
 
 /// The time that threads waited for a word while the same other threads were blocked; of those that were alike, two.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Peers {
     pub seconds: f64,
     /// The parts of it in which threads that were not blocked had a CPU, and in which they were ready for one.
@@ -89,7 +111,7 @@ impl Peers {
 }
 
 /// The activity of a lock's holder while others waited for the lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Holder {
     Running,
     /// It had no CPU.
@@ -124,7 +146,7 @@ pub enum Holder {
 
 const MOST_OBJECTS: usize = 4_096;
 
-pub(super) fn room(waited: &mut HashMap<Wait, Waited>, object: Wait) -> Option<&mut Waited> {
+pub(super) fn room(waited: &mut BTreeMap<Wait, Waited>, object: Wait) -> Option<&mut Waited> {
     let has_room = waited.len() < MOST_OBJECTS || waited.contains_key(&object);
     has_room.then(|| waited.entry(object).or_default())
 }

@@ -190,10 +190,11 @@ pub const OTHERS: &[Other] = &[
     Other {
         name: "explain",
         flags: explain::Flags::augment_args,
-        takes: &["output"],
+        takes: &["format", "output", "quiet"],
         examples: &[
             ("contend explain", "List the codes of the findings of `contend trace`"),
             ("contend explain holder_blocked", "Say what such a finding means, and what would refute it"),
+            ("contend explain evidence.gz", "Diagnose what `contend trace --save evidence.gz` saw, on any machine"),
         ],
         below: &[],
         run: |matches, shared, _| explain::run(&explain::Flags::from_arg_matches(matches)?, shared),

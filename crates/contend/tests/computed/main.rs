@@ -4,6 +4,8 @@
 
 #[path = "../command/mod.rs"]
 mod command;
+#[path = "../corpus/mod.rs"]
+mod corpus;
 #[path = "../pages/mod.rs"]
 mod pages;
 
@@ -14,6 +16,7 @@ mod book;
 mod ci_recipe;
 mod compare;
 mod doctor;
+mod evidence;
 mod experiments;
 mod explain;
 mod external;

@@ -1,186 +1,20 @@
 //! The diagnosis of programs with one known lock problem each, or none: the verdict, the lock, the place, the cause and
 //! the remedy.
 
+use crate::command::read;
+use crate::corpus::{self, ATTACHED, Answer, COMPUTING, FREE, LAUNCHED, SLEEPING, UNCLEAR, text, wrong_verdict};
 use crate::programs::{Programs, Traced, command as trace, traced};
 use crate::targets::Directory;
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::Command;
-
-/// A program's answer: words of the object, the place, the cause and the remedy of the first finding.
-struct Answer {
-    patient: &'static str,
-    object: &'static str,
-    place: &'static str,
-    cause: &'static str,
-    remedy: &'static str,
-}
-
-/// Programs whose threads mostly sleep.
-const SLEEPING: [Answer; 13] = [
-    Answer {
-        patient: "sleeps",
-        object: "cache_lock",
-        place: "write_back (patients.c:",
-        cause: "slept (nanosleep) in write_back",
-        remedy: "called by write_back in handle, out of the critical section of cache_lock: it sleeps",
-    },
-    Answer {
-        patient: "chain",
-        object: "outer_lock",
-        place: "sync_log (patients.c:",
-        cause: "the holder waited for inner_lock, whose holder slept (nanosleep) in sync_log",
-        remedy: "called by sync_log in flush, out of the critical section of inner_lock: it sleeps",
-    },
-    Answer {
-        patient: "futex",
-        object: "row_word",
-        place: "called by store_row",
-        cause: "slept (nanosleep) in sleep_us",
-        remedy: "called by store_row, out of the critical section of row_word: it sleeps",
-    },
-    Answer {
-        patient: "semaphore",
-        object: "gate",
-        place: "pass",
-        cause: "slept (nanosleep)",
-        remedy: "critical section of gate",
-    },
-    Answer {
-        patient: "buckets",
-        object: "mutex of count_in (patients.c:",
-        place: "count_in",
-        cause: "such locks has",
-        remedy: "critical section of mutex of count_in",
-    },
-    Answer {
-        patient: "connections",
-        object: "connections",
-        place: "fetch_row (patients.c:",
-        cause: "slept (nanosleep) in sleep_us",
-        remedy: "raise the limit of connections (a larger pool)",
-    },
-    Answer {
-        patient: "wrapped",
-        object: "mutex of reload_table (patients.c:",
-        place: "called by reload_table",
-        cause: "slept (nanosleep) in sleep_us",
-        remedy: "called by reload_table, out of the critical section of mutex of reload_table",
-    },
-    Answer {
-        patient: "file",
-        object: "(flock)",
-        place: "export_rows (patients.c:",
-        cause: "slept (nanosleep) in export_rows",
-        remedy: "called by export_rows in with_file, out of the critical section of the lock of ",
-    },
-    Answer {
-        patient: "readers",
-        object: "rows_lock",
-        place: "load_page (patients.c:",
-        cause: "slept (nanosleep) in",
-        remedy: "out of the critical section of rows_lock: it sleeps",
-    },
-    Answer {
-        patient: "recursive",
-        object: "tree_lock",
-        place: "save_node (patients.c:",
-        cause: "slept (nanosleep) in",
-        remedy: "out of the critical section of tree_lock: it sleeps",
-    },
-    Answer {
-        patient: "polls",
-        object: "job_lock",
-        place: "run_job (patients.c:",
-        cause: "slept (nanosleep) in run_job",
-        remedy: "called by run_job in start_job, out of the critical section of job_lock: it sleeps",
-    },
-    Answer {
-        patient: "reply",
-        object: "peer_lock",
-        place: "ask_peer (patients.c:",
-        cause: "waited for I/O (poll) in ask_peer",
-        remedy: "called by update_peer, out of the critical section of peer_lock: it waits for I/O",
-    },
-    Answer {
-        patient: "pool",
-        object: "pool",
-        place: "ask() (pool.cpp:",
-        cause: "slept (nanosleep) in ask",
-        remedy: "a larger pool",
-    },
-];
-
-/// Programs whose threads compute.
-const COMPUTING: [Answer; 8] = [
-    Answer {
-        patient: "chain-computes",
-        object: "shelf_lock",
-        place: "recount (patients.c:",
-        // It ran, or had no CPU.
-        cause: "the holder waited for book_lock, whose holder ",
-        remedy: "",
-    },
-    Answer {
-        patient: "spins",
-        object: "index_spin",
-        place: "insert (patients.c:",
-        cause: "spun",
-        remedy: "a lock that sleeps",
-    },
-    Answer {
-        patient: "own-spins",
-        object: "spin loop in list_acquire (patients.c:",
-        place: "append (patients.c:",
-        cause: "threads spun in it for",
-        remedy: "a lock that sleeps",
-    },
-    Answer {
-        patient: "herd",
-        object: "queue_lock / queue_filled",
-        place: "submit (patients.c:",
-        cause: "submit wakes all waiters of queue_filled in fetch",
-        remedy: "call pthread_cond_signal instead of pthread_cond_broadcast in submit",
-    },
-    Answer {
-        patient: "malloc",
-        object: "the allocator's lock",
-        place: "assemble (patients.c:",
-        cause: "1 arena of malloc",
-        remedy: "allow more arenas",
-    },
-    Answer {
-        patient: "stream",
-        object: "stream",
-        place: "record (patients.c:",
-        cause: "one stream",
-        remedy: "a separate buffer",
-    },
-    Answer {
-        patient: "late",
-        object: "job_lock",
-        place: "start_late (patients.c:",
-        cause: "start_late slept or yielded until its next try",
-        remedy: "wait for job_lock in start_late with a call that blocks (pthread_mutex_lock)",
-    },
-    Answer {
-        patient: "inverted",
-        object: "settings_lock",
-        place: "refresh (patients.c:",
-        cause: "priority inversion: the holder (nice 19) was ready without a CPU",
-        remedy: "hold settings_lock in refresh at the priority of the threads that wait for it",
-    },
-];
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// The run time of a program: twenty critical sections of the longest. Where other programs have the CPUs, contend takes few
 /// samples in that time, and further runs are longer.
 const LENGTHS_MS: [&str; 4] = ["500", "1000", "2000", "4000"];
-
-fn text<'a>(row: &'a Value, field: &str) -> &'a str {
-    row[field].as_str().unwrap_or_default()
-}
 
 fn program_of(traced: &Traced) -> Value {
     let budgets = traced.rows("budget");
@@ -240,40 +74,63 @@ fn assert_diagnosed(answers: &[Answer]) {
         // Other programs on the CPUs can be the larger problem; not in each of several runs.
         let runs = LENGTHS_MS.iter().map(|length| {
             let words = if has_length { vec![answer.patient, length] } else { vec![] };
-            wrong_in(&traced(&programs, &[], &program, &words), answer)
+            renewed_unless(wrong_in(&saved(&programs, &program, &words), answer), &programs, LAUNCHED, answer.patient)
         });
         let wrong: Vec<String> = runs.map_while(|wrong| wrong).collect();
         assert!(wrong.len() < LENGTHS_MS.len(), "each time: {}", wrong.join("\n"));
     }
 }
 
+const EVIDENCE: &str = "evidence.gz";
+
+/// Traces a program, and saves the evidence.
+fn saved(programs: &Programs, program: &Path, words: &[&str]) -> Traced {
+    traced(programs, &["--save", programs.path(EVIDENCE).to_str().unwrap()], program, words)
+}
+
+/// Puts the evidence that was saved last into the corpus, if that is to be recorded again and nothing is wrong with it.
+fn renewed_unless(wrong: Option<String>, programs: &Programs, how: &str, patient: &str) -> Option<String> {
+    if wrong.is_none() && std::env::var_os("CONTEND_RENEW").is_some() {
+        std::fs::copy(programs.path(EVIDENCE), corpus::file(how, patient)).unwrap();
+    }
+    wrong
+}
+
+/// Attached, samples see less: the answer may be weaker, and never another one.
+#[test]
+fn known_lock_problems_have_no_contrary_answer_when_attached() {
+    let programs = Programs::new();
+    let Some(patients) = programs.compiled("patients", &["-O2"]) else { return };
+    for answer in corpus::attached() {
+        let (evidence, file) = (programs.path(EVIDENCE), programs.path("attached.json"));
+        let mut running = Command::new(&patients).args([answer.patient, "6000"]).stdout(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        let mut contend = Command::new(env!("CARGO_BIN_EXE_contend"));
+        contend.env("CONTEND_ARCHIVE", "").stdin(Stdio::null()).args(["trace", "--seconds", "2", "--format", "json"]);
+        contend.args(["--pid", &running.id().to_string(), "--save"]).arg(&evidence).arg("--output").arg(&file);
+        let output = contend.output().unwrap();
+        let _ = running.kill();
+        running.wait().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let wrong = corpus::contrary_to(&read(&std::fs::read(&file).unwrap()), answer);
+        let wrong = renewed_unless(wrong, &programs, ATTACHED, answer.patient);
+        assert_eq!(wrong, None);
+    }
+}
+
 /// Returns the error in the diagnosis of a program, if there is one.
 fn wrong_in(traced: &Traced, answer: &Answer) -> Option<String> {
-    let Answer { patient, object, place, cause, remedy } = answer;
     assert_budgets_sum(traced);
-    let needs_perf = *patient == "own-spins";
+    let needs_perf = answer.patient == "own-spins";
     if needs_perf && (traced.record["parameters"]["switches"].is_null() || cfg!(not(target_arch = "x86_64"))) {
         println!("skipped: needs perf_event_open, and an x86-64 CPU");
         return None;
     }
-    if traced.record["parameters"]["verdict"] != "locks" {
-        return Some(format!("{patient}: {:#}", program_of(traced)));
+    let wrong = corpus::wrong_in(&traced.record, answer);
+    if wrong.is_none() {
+        assert_waits_agree(traced, answer.patient);
     }
-    let findings = traced.rows("finding");
-    assert_waits_agree(traced, patient);
-    let Some(first) = findings.iter().find(|row| text(row, "object").contains(object)) else {
-        return Some(format!("{patient}: no {object} in {findings:#?}"));
-    };
-    // A spinlock of the C library is known by its calls, and not once more by its loop.
-    assert!(findings.iter().all(|row| !text(row, "object").contains("pthread_spin")), "{patient}: {findings:#?}");
-    let known = first["known_share"].as_f64().unwrap();
-    assert!((0.0..=1.0 + 1e-9).contains(&known), "{patient}: {first:#}");
-    if known <= 0.5 {
-        return Some(format!("{patient}: the cause is no larger part of the wait: {first:#}"));
-    }
-    let fields = [("place", place), ("cause", cause), ("remedy", remedy)];
-    let wrong = fields.iter().find(|(field, words)| !text(first, field).contains(**words));
-    wrong.map(|(field, words)| format!("{patient}: {field} without {words:?}: {first:#}"))
+    wrong
 }
 
 #[test]
@@ -378,23 +235,11 @@ fn limit_of_a_control_group_is_named_as_what_limits() {
 fn programs_with_free_locks_have_the_verdict_not_locks() {
     let programs = Programs::new();
     let Some(patients) = programs.compiled("patients", &["-O2"]) else { return };
-    for (patient, reason) in [
-        ("idle", "waited for work or answers"),
-        ("healthy", "CPU"),
-        ("goes-on", "CPU"),
-        ("oversubscribed", "ready without a CPU"),
-        ("pinned", "the 1 CPU that its busy threads may use"),
-    ] {
+    for free in &FREE {
         let wrong = || {
-            let traced = traced(&programs, &[], &patients, &[patient]);
+            let traced = saved(&programs, &patients, &[free.patient]);
             assert_budgets_sum(&traced);
-            let parameters = &traced.record["parameters"];
-            let said = text(parameters, "verdict_reason");
-            let is_right = parameters["verdict"] == "not_locks"
-                && said.starts_with("Not the locks: ")
-                && said.contains(reason)
-                && traced.rows("finding").is_empty();
-            (!is_right).then(|| format!("{patient}: {said} {:#}", program_of(&traced)))
+            renewed_unless(wrong_verdict(&traced.record, free), &programs, LAUNCHED, free.patient)
         };
         // Other programs on the CPUs can be the larger problem; not in each of several runs.
         let all: Vec<String> = (0..4).map_while(|_| wrong()).collect();
@@ -407,16 +252,10 @@ fn programs_with_free_locks_have_the_verdict_not_locks() {
 fn waits_that_may_be_for_a_lock_or_for_work_are_said_to_be() {
     let programs = Programs::new();
     let Some(patients) = programs.compiled("patients", &["-O2"]) else { return };
-    for (patient, verdict, reason) in [
-        ("pipe", "undecided", "may have held state_lock: for work, or for the answer to a request."),
-        ("naps", "undecided", "Threads slept in seat_lock: if that is a lock which sleeps between two tries"),
-        ("places", "not_locks", "wait for it too: if it is a pool, that may be too small."),
-    ] {
+    for free in &UNCLEAR {
         let wrong = || {
-            let traced = traced(&programs, &[], &patients, &[patient]);
-            let parameters = &traced.record["parameters"];
-            let is_right = parameters["verdict"] == verdict && text(parameters, "verdict_reason").contains(reason);
-            (!is_right).then(|| format!("{patient}: {parameters} {:#}", program_of(&traced)))
+            let wrong = wrong_verdict(&saved(&programs, &patients, &[free.patient]).record, free);
+            renewed_unless(wrong, &programs, LAUNCHED, free.patient)
         };
         // Other programs on the CPUs can be the larger problem; not in each of several runs.
         let all: Vec<String> = (0..4).map_while(|_| wrong()).collect();

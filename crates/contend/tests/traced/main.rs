@@ -2,6 +2,8 @@
 
 #[path = "../command/mod.rs"]
 mod command;
+#[path = "../corpus/mod.rs"]
+mod corpus;
 mod limits;
 mod patience;
 mod programs;

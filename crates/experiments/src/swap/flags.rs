@@ -16,7 +16,7 @@ pub struct SwapFlags {
     /// Run PROGRAM unmodified, with the library only (pass), and with each LOCK in its mutexes, in random order, and
     /// compare the results
     #[arg(long, value_name = "LOCK", value_delimiter = ',', value_parser = locks(), group = "compared",
-          conflicts_with_all = ["full", "interval", "export", "pid", "cgroup", "container", "every"])]
+          conflicts_with_all = ["full", "interval", "export", "save", "pid", "cgroup", "container", "every"])]
     pub swap: Vec<String>,
 
     /// Substitute only these mutexes: a global variable (cache_lock), an offset into one (locks+0x28), those

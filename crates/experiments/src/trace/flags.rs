@@ -54,6 +54,10 @@ pub struct Flags {
     #[arg(long, value_names = ["FORMAT", "FILE"], num_args = 2)]
     pub export: Vec<OsString>,
 
+    /// Also save what was seen, for `contend explain FILE`, which diagnoses it again on any machine
+    #[arg(long, value_name = "FILE", conflicts_with = "every", value_hint = ValueHint::FilePath)]
+    pub save: Option<PathBuf>,
+
     /// Attach to a running process and trace its futex calls until it exits, --seconds elapse, or Ctrl-C. Without root,
     /// or CAP_PERFMON and a readable tracefs, only the states of the threads of your own processes are sampled
     ///

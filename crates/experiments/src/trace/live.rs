@@ -65,7 +65,11 @@ impl Observer<Piece> for Lines<'_> {
                 let text = interval(*at_s, *span_s, *waited_s, most, &Page::of_stderr());
                 text.lines().for_each(eprint_line);
             }
-            Piece::Snapshot(snapshot) => self.snapshot(&snapshot.rows, snapshot.reason.as_deref()),
+            Piece::Snapshot(evidence) if self.live.is_open() => {
+                let diagnosis = evidence.diagnose();
+                self.snapshot(&diagnosis.rows, diagnosis.reason.as_deref());
+            }
+            Piece::Snapshot(_) => {}
             Piece::Hang(_) | Piece::StandsStill(_) if self.is_quiet => {}
             Piece::StandsStill(found) => say(&hang::words::sentence(found)),
             Piece::Hang(rows) => rows.iter().for_each(|row| say(&hang(row))),

@@ -7,6 +7,7 @@ mod children;
 mod columns;
 mod confirm;
 mod diagnosis;
+mod evidence;
 mod export;
 mod findings;
 mod flags;
@@ -15,12 +16,14 @@ mod labels;
 mod lines;
 mod live;
 mod measure;
+mod observed;
 mod parts;
 mod plan;
 mod preempted;
 mod python_locks;
 mod record;
 pub mod rules;
+mod saved;
 mod section;
 mod sharing;
 mod show;
@@ -39,12 +42,14 @@ pub use self::confirm::Confirm;
 pub use self::lines::Lines;
 pub use self::preempted::{Preempted, SliceExtension};
 use self::record::Row;
+pub use self::saved::Saved;
 use flags::Flags;
 use golang::Goroutines;
-use harness::{Example, Experiment, Finished, Run, UsageError, Views};
+use harness::{Example, Experiment, Finished, Run, Session, UsageError, Views};
 use instruments::warning::Warning;
 use live::Lines as LiveLines;
 use measure::{Begun, Measured};
+use observed::{Judged, Observed};
 use plan::{Parameters, Plan};
 use std::ops::ControlFlow;
 
@@ -84,6 +89,10 @@ impl Experiment for Trace {
             "Save a record of each 10 minutes of a server, and keep the last 100 files",
         ),
         (
+            "contend trace --save evidence.gz -- ./server",
+            "Save what was seen; `contend explain evidence.gz` diagnoses it again, on any machine",
+        ),
+        (
             "contend trace --export perfetto waits.pftrace -- ./server",
             "Export the waits as a timeline for ui.perfetto.dev",
         ),
@@ -111,7 +120,7 @@ impl Experiment for Trace {
         let (budget, keep) = (run.session.seconds, flags.keep.map(|keep| keep as usize));
         let (interim, own_cpus) = (run.interim(), cpus.clone());
         let deliver = |measured: Measured| {
-            let Measured { parameters, rows, warnings, .. } = measured;
+            let Judged { parameters, rows, warnings } = measured.seen.judged();
             let mut finished = Finished::measured(parameters, rows, warnings, own_cpus.clone(), budget);
             finished.keep = keep;
             interim.map_or(Ok(()), |interim| interim(finished.without(MOOT).erased()?))
@@ -124,7 +133,7 @@ impl Experiment for Trace {
             (pids, ..) => Some(attach::Targets::of_pids(pids)?),
         };
         let mut finished = if let Some(targets) = targets {
-            let exports = plan::exports(flags)?;
+            let (exports, save) = (plan::exports(flags)?, plan::save(flags)?);
             let pids: Vec<u32> = targets.alive().map(|(_, target)| target.pid).collect();
             if !flags.word.is_empty() && pids.len() > 1 {
                 return Err(UsageError("--word: words are watched in one process; name one with --pid".into()).into());
@@ -145,23 +154,27 @@ impl Experiment for Trace {
             };
             let children = children::Children::begin();
             let mut measured = attach::run(plan, run.session, &mut goroutines)?;
-            measured.warnings.extend(children.finish(&measured.parameters).map(Warning::from));
-            measured.add(words.finish());
+            let hungry = children.finish(&measured.seen.parameters).map(Warning::from);
+            measured.seen.warnings.extend(hungry);
+            measured.seen.add_words(words.finish());
             goroutines.finish(&mut measured);
-            lines.snapshot(&measured.rows, measured.parameters.verdict_reason.as_deref());
-            let mut finished = Finished::measured(measured.parameters, measured.rows, measured.warnings, cpus, budget);
+            let Judged { parameters, rows, warnings } = measured.seen.judged();
+            lines.snapshot(&rows, parameters.verdict_reason.as_deref());
+            let mut finished = Finished::measured(parameters, rows, warnings, cpus, budget);
             let exported = |(form, file)| (file, Ok(export::content(form, &measured.waits)));
             finished.files.extend(exports.into_iter().map(exported));
+            finished.files.extend(save.map(|file| (file, saved(run.session, measured.seen))));
             finished
         } else {
-            let plan = Plan::of(flags, run.session)?;
+            let (plan, save) = (Plan::of(flags, run.session)?, plan::save(flags)?);
             let measured = launch(&plan, run, &mut lines)?;
-            lines.snapshot(&measured.rows, measured.parameters.verdict_reason.as_deref());
-            let mut finished =
-                Finished::measured(measured.parameters, measured.rows, measured.warnings, cpus, plan.budget);
+            let Judged { parameters, rows, warnings } = measured.seen.judged();
+            lines.snapshot(&rows, parameters.verdict_reason.as_deref());
+            let mut finished = Finished::measured(parameters, rows, warnings, cpus, plan.budget);
             let exported = |(form, file)| (file, Ok(export::content(form, &measured.waits)));
             finished.program_status = measured.status;
             finished.files.extend(plan.exports.into_iter().map(exported));
+            finished.files.extend(save.map(|file| (file, saved(run.session, measured.seen))));
             finished
         };
         // The program itself is the load, and the trace shows the effects of the machine on it.
@@ -169,6 +182,11 @@ impl Experiment for Trace {
         finished.keep = keep;
         Ok(finished.without(MOOT))
     }
+}
+
+/// Returns the file of `--save`.
+fn saved(session: &Session, seen: Observed) -> anyhow::Result<Vec<u8>> {
+    Saved::new(harness::environment(session), seen).content()
 }
 
 /// Starts the program, and traces it from inside, or from outside if that shows more of it.

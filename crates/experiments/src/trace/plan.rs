@@ -191,6 +191,11 @@ pub fn exports(flags: &Flags) -> anyhow::Result<Vec<(Form, OutputFile)>> {
     flags.exports()?.into_iter().map(open).collect()
 }
 
+/// Opens the file of `--save`.
+pub fn save(flags: &Flags) -> anyhow::Result<Option<OutputFile>> {
+    flags.save.as_deref().map(|path| OutputFile::open("--save", path)).transpose()
+}
+
 impl Plan {
     /// Returns the time that the program has to end after SIGTERM.
     pub fn patience(&self, session: &Session) -> Duration {

@@ -682,3 +682,28 @@ impl WarningKind for UnwatchedUser {
         }
     }
 }
+
+/// The waits of goroutines were seen in windows.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GoroutineWindows {
+    pub watched_share: f64,
+    pub lost_events: u64,
+}
+
+impl WarningKind for GoroutineWindows {
+    const CODE: &'static str = "goroutine_windows";
+
+    fn message(&self) -> String {
+        let lost =
+            if self.lost_events > 0 { format!(", and {} events were lost", self.lost_events) } else { String::new() };
+        format!(
+            "goroutines were followed in windows, {} of the time{lost}: counts and quantiles are those of the windows, and \
+             sums are extrapolated",
+            terminal::percent(self.watched_share)
+        )
+    }
+
+    fn remedy(&self) -> &'static str {
+        "trace for longer; a wait that is longer than a window is counted as several"
+    }
+}

@@ -10,7 +10,7 @@ pub struct WhatIfFlags {
     /// estimate the gain. LOCK is a name printed by `contend trace` [default: the locks with the longest total wait]
     #[arg(long, value_name = "LOCK", num_args = 0..=1, default_missing_value = "", group = "compared",
           conflicts_with_all = [
-              "full", "interval", "export", "pid", "cgroup", "container", "every", "search", "swap_only", "fail_if",
+              "full", "interval", "export", "save", "pid", "cgroup", "container", "every", "search", "swap_only", "fail_if",
               "swap_library",
           ])]
     pub what_if: Option<String>,

@@ -68,9 +68,11 @@ pub const MODULES: &[Floors] = &[
         highest_first: &[
             &["mod"],
             &["confirm", "lines", "preempted"],
-            &["attach", "golang", "live", "export", "views"],
+            &["attach", "golang", "live", "export", "views", "saved"],
             &["measure", "section", "show", "findings"],
+            &["observed"],
             &["diagnosis", "columns", "story", "show_cycles", "show_words"],
+            &["evidence"],
             &["labels", "sharing", "watchpoint", "children"],
             &["words"],
             &["aggregate", "busy_cpus", "stuck", "warnings", "python_locks"],

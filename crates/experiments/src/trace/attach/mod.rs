@@ -14,13 +14,14 @@ pub use targets::{Target, Targets};
 
 use super::aggregate::Window;
 use super::busy_cpus::BusyCpus;
-use super::diagnosis::{Diagnosis, Evidence};
+use super::evidence::{Evidence, Sources, Span};
 use super::flags::Level;
 use super::measure::preempted::Counted;
-use super::measure::{Begun, Measured, OtherUsers, Outliving, Piece, Running, Snapshot, has_library, room_for};
+use super::measure::{Begun, Measured, OtherUsers, Outliving, Piece, Running, has_library, room_for};
+use super::observed::Observed;
 use super::parts::Parts;
 use super::plan::{Parameters, Snapshots};
-use super::record::{Row, RowKind};
+use super::record::Row;
 use super::stuck::StuckThreads;
 use super::warnings::{
     ExportCut, FoldedWords, FutexWindows, NoFull, NoFutexCalls, NoLibrary, NoLockCalls, OutlivedProgram, Process,
@@ -204,9 +205,9 @@ impl Started {
         watch.watch(plan.budget, plan.interval, session, observer, &mut |_| false);
         watch.end_child(plan.patience(session), session);
         let mut measured = watch.finish(session.cpus.len(), true)?;
-        measured.add(self.words.finish());
-        measured.warnings.extend((plan.level == Level::Full && has_record).then(|| NoFull { why }.into()));
-        measured.warnings.extend(WatchedScript::of(&plan.program));
+        measured.seen.add_words(self.words.finish());
+        measured.seen.warnings.extend((plan.level == Level::Full && has_record).then(|| NoFull { why }.into()));
+        measured.seen.warnings.extend(WatchedScript::of(&plan.program));
         Ok(measured)
     }
 }
@@ -260,9 +261,9 @@ pub fn watch_until_noted(
         watch.cause = Some(NoLockCalls { is_loaded: false, has_futex_calls: true }.into());
     }
     let mut measured = watch.finish(session.cpus.len(), true)?;
-    measured.warnings.extend(others);
-    measured.warnings.extend(WatchedScript::of(&plan.program));
-    measured.add(inside.words.finish());
+    measured.seen.warnings.extend(others);
+    measured.seen.warnings.extend(WatchedScript::of(&plan.program));
+    measured.seen.add_words(inside.words.finish());
     Ok(ControlFlow::Break(measured))
 }
 
@@ -737,15 +738,16 @@ impl Watch {
             self.names.allowance().end_within(AFTER_THE_END);
         }
         let measured = self.measured(cpus, Instant::now());
-        let is_known = measured.parameters.verdict.is_some() || may_be_empty || self.parts.has_earlier();
-        let is_seen = measured.rows.iter().any(|row| row.kind != RowKind::Budget);
+        let evidence = &measured.seen.evidence;
+        let is_known = !evidence.samples.is_empty() || may_be_empty || self.parts.has_earlier();
+        let is_seen = !(evidence.rows.is_empty() && evidence.stuck.is_empty());
         let first = self.targets.first();
         let name = first.words.first().map_or("it", String::as_str);
         anyhow::ensure!(
             is_known || is_seen,
             "--pid {}: no thread of {name} waited in a futex call within {:.1} s; trace it for longer, or under load",
             first.pid,
-            measured.parameters.elapsed_s
+            evidence.elapsed_s
         );
         Ok(measured)
     }
@@ -755,42 +757,26 @@ impl Watch {
         let mut builder = self.builder();
         let places = builder.places();
         let rows = builder.rows(&places);
-        let (rows, mut diagnosis) = self.diagnose(rows, cpus, self.parts.elapsed_s(now));
-        let (verdict, reason) = (diagnosis.verdict, diagnosis.reason.take());
-        let stuck = self.stuck.rows.clone();
-        let processes = self.targets.all().count() as u32;
-        Piece::Snapshot(Snapshot { rows: self.joined(rows, stuck, diagnosis), verdict, reason, processes })
+        let evidence = self.evidence(rows, cpus, self.parts.elapsed_s(now));
+        Piece::Snapshot(Box::new(Evidence { stuck: self.stuck.rows.clone(), ..evidence }))
     }
 
-    /// Returns the rows with their causes, and the diagnosis that they and the samples allow.
-    fn diagnose(&mut self, mut rows: Vec<Row>, cpus: usize, elapsed_s: f64) -> (Vec<Row>, Diagnosis) {
-        let evidence = Evidence {
+    /// Returns the evidence that these rows and the samples are.
+    fn evidence(&mut self, rows: Vec<Row>, cpus: usize, elapsed_s: f64) -> Evidence {
+        let sources = Sources {
             profile: &self.profile,
             names: &mut self.names,
             known_as: self.targets.all().map(|(slot, target)| (target.pid, slot)).collect(),
             region: None,
             window: Window::default(),
             java: &self.java,
-            program: &self.targets.first().words,
-            cpus,
-            elapsed_s,
-            busy_cpus_s: self.busy_cpus.since_s(),
-            thread_time_s: self.thread_time_s,
-            named: HashMap::new(),
-            parked: self.profile.parking_locks(),
             uses: Some(self.follower.uses()),
         };
-        let diagnosis = evidence.diagnose(&mut rows, &[]);
-        (rows, diagnosis)
-    }
-
-    /// Returns all rows of a record, in their order.
-    fn joined(&self, rows: Vec<Row>, stuck: Vec<Row>, diagnosis: Diagnosis) -> Vec<Row> {
-        // Where each futex call was seen, samples of the same words are not reported once more.
-        let are_words_seen = self.rings.is_some();
-        let is_new = |row: &Row| !are_words_seen || row.address.is_empty();
-        let sampled: Vec<Row> = diagnosis.locks.into_iter().filter(is_new).collect();
-        [rows, sampled, stuck, diagnosis.budgets, diagnosis.findings, diagnosis.places].concat()
+        let (program, busy_cpus_s) = (self.targets.first().words.clone(), self.busy_cpus.since_s());
+        let (processes, has_calls) = (self.targets.all().count() as u32, self.rings.is_some());
+        let thread_time_s = self.thread_time_s;
+        let span = Span { program, cpus, elapsed_s, processes, busy_cpus_s, thread_time_s, has_calls };
+        sources.evidence(span, rows, Vec::new())
     }
 
     /// Returns the record of the part.
@@ -808,13 +794,9 @@ impl Watch {
         let (rows, waits) = (builder.rows(&places), builder.waits(&places));
         let preempted = if has_rings { builder.preempted(elapsed_s, &rows, &places) } else { Counted::default() };
         self.profile.end_turns();
-        let (rows, mut diagnosis) = self.diagnose(rows, cpus, elapsed_s);
-        let hang = self.stuck.found.take();
-        diagnosis.note_hang(hang.as_ref());
-        let (verdict, verdict_reason) = (diagnosis.verdict, diagnosis.reason.take());
-        let (no_symbols, sparse) = (diagnosis.no_symbols.take(), diagnosis.sparse_samples.take());
-        let stuck = std::mem::take(&mut self.stuck.rows);
-        let rows = self.joined(rows, stuck, diagnosis);
+        let mut evidence = self.evidence(rows, cpus, elapsed_s);
+        evidence.hang = self.stuck.found.take();
+        evidence.stuck = std::mem::take(&mut self.stuck.rows);
         let target = self.targets.first();
         let lost = Lost {
             switches: self.rings.as_ref().map_or(0, |rings| rings.lost - self.lost_before),
@@ -830,8 +812,6 @@ impl Watch {
         let lost_events = lost_events.map(|what| TraceLost { what, are_counts_complete }.into());
         let mut warnings: Vec<Warning> = lost_events.into_iter().collect();
         warnings.extend(unnamed_code(&self.names));
-        warnings.extend(no_symbols.map(Warning::from));
-        warnings.extend(sparse.map(Warning::from));
         warnings.extend(self.cause.clone());
         let is_in_windows = self.windows.pauses > 0;
         let watched_s = self.windows.watched(ended).as_secs_f64();
@@ -872,9 +852,9 @@ impl Watch {
             lost,
             locks_left_out: 0,
             sites_left_out: 0,
-            verdict,
-            verdict_reason,
-            hang,
+            verdict: None,
+            verdict_reason: None,
+            hang: None,
             samples: self.profile.samples,
             lowered: Vec::new(),
             part,
@@ -882,7 +862,8 @@ impl Watch {
             confirmation: None,
         };
         let status = self.child.as_ref().and_then(Running::shell_status);
-        Measured { parameters, rows, warnings, waits, began_raw_ns: self.began_raw, status, preempted }
+        let seen = Observed { parameters, warnings, evidence, words: Vec::new() };
+        Measured { seen, waits, began_raw_ns: self.began_raw, status, preempted }
     }
 }
 

@@ -1,7 +1,6 @@
 //! The activities of a thread that held a lock while others waited. The words for them are made last.
 
-use super::Evidence;
-use blame::places::lock_name;
+use crate::trace::evidence::Evidence;
 use blame::sampling::budget::{Part, call_name, moves_messages};
 use blame::sampling::waited::Wait;
 use std::fmt;
@@ -81,17 +80,14 @@ impl fmt::Display for Activity {
     }
 }
 
-impl Evidence<'_> {
+impl Evidence {
     /// Returns the activity of a blocked thread.
-    pub(super) fn activity(&mut self, wait: Wait) -> Activity {
+    pub(super) fn activity(&self, wait: Wait) -> Activity {
         match wait {
             Wait::Call { part: Part::Sleep, number, .. } => Activity::Slept(Some(number)),
             Wait::Call { part: Part::Io, number, .. } => Activity::InIo(number),
             Wait::Call { number, .. } => Activity::InCall(number),
-            Wait::Lock(slot) => {
-                let name = self.region.map(|region| lock_name(region, self.names, slot));
-                Activity::WaitedFor(name.unwrap_or_default())
-            }
+            Wait::Lock(slot) => Activity::WaitedFor(self.lock_name(slot).unwrap_or_default().to_owned()),
             Wait::Word { .. } => Activity::InFutex,
             Wait::Hidden => Activity::Hidden,
         }

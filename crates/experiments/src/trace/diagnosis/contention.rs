@@ -3,7 +3,6 @@
 use super::{Evidence, LEAST_WAIT};
 use crate::trace::record::{Row, RowKind, SeenBy};
 use crate::trace::rules::Rule;
-use crate::trace::sharing::named::Namer;
 use crate::trace::sharing::rules::{Problem, problems, without_problem};
 use blame::sampling::budget::Budget;
 
@@ -18,19 +17,18 @@ pub(super) struct Contention {
     pub(super) seen: Option<String>,
 }
 
-impl Evidence<'_> {
+impl Evidence {
     /// Returns the problems that the findings about waits do not explain: a lock that threads wait for is contended as it is
     /// acquired, too, and so is the word of a loop that spins.
-    pub(super) fn contention(&mut self, whole: &Budget, findings: &[Row]) -> Contention {
+    pub(super) fn contention(&self, whole: &Budget, findings: &[Row]) -> Contention {
         let is_busy = whole.on_cpu_s + whole.ready_s >= LEAST_CPU * self.elapsed_s;
-        if let Some(reason) = self.profile.refused_clock() {
+        if let Some(reason) = &self.samples.refused_clock {
             let seen = format!(
                 "Contention without waiting was not seen: the kernel refused samples of CPU time ({reason}); \
                  `sudo sysctl kernel.perf_event_paranoid=2` allows them for your own processes."
             );
             return Contention { problems: Vec::new(), seen: is_busy.then_some(seen) };
         }
-        let rows = Namer { profile: self.profile, names: self.names, known_as: &self.known_as }.rows();
         let is_explained = |problem: &Problem| {
             let place = problem.place();
             let is_its = |row: &Row| {
@@ -41,11 +39,11 @@ impl Evidence<'_> {
         };
         let is_long =
             |problem: &Problem| problem.share * (whole.on_cpu_s + whole.ready_s) >= LEAST_WAIT * self.elapsed_s;
-        let mut problems = problems(&rows);
+        let mut problems = problems(&self.lines);
         problems.retain(|problem| is_long(problem) && !is_explained(problem));
         problems.truncate(MOST);
         let is_quiet = problems.is_empty() && findings.is_empty() && is_busy && cfg!(target_arch = "x86_64");
-        Contention { problems, seen: is_quiet.then(|| without_problem(&rows)) }
+        Contention { problems, seen: is_quiet.then(|| without_problem(&self.lines)) }
     }
 }
 

@@ -12,11 +12,11 @@ use blame::sampling::life::Life;
 use blame::sampling::waited::{Wait, Waited};
 use std::collections::BTreeMap;
 
-impl Evidence<'_> {
+impl Evidence {
     /// Returns the purposes of a thread's waits for futex words, by the dumps. Empty for a thread that is not Java's, and
     /// for one that the dumps show in no wait.
     pub(super) fn java_shares(&self, life: &Life) -> Vec<(Part, f64)> {
-        let Some(waits) = self.java.of(life.process) else { return Vec::new() };
+        let Some(waits) = self.java.get(&life.process) else { return Vec::new() };
         if waits.are_few() {
             return vec![(Part::Unknown, 1.0)];
         }
@@ -26,7 +26,7 @@ impl Evidence<'_> {
 
     /// Returns the locks that Java threads waited for.
     pub(super) fn java_locks(&self) -> Vec<Object> {
-        let all = self.java.waits().flat_map(|(_, waits)| &waits.locks);
+        let all = self.java.values().flat_map(|waits| &waits.locks);
         let object = |(key, lock): (&LockKey, &JavaLock)| {
             let kind = if key.is_monitor { "monitor" } else { "java lock" };
             Object { name: name(key), kind, ..Object::of_java(lock) }
@@ -36,12 +36,12 @@ impl Evidence<'_> {
 
     /// Returns whether the program has virtual threads, whose waits no dump shows.
     pub(super) fn has_virtual_threads(&self) -> bool {
-        self.java.waits().any(|(_, waits)| waits.has_virtual_threads)
+        self.java.values().any(|waits| waits.has_virtual_threads)
     }
 
     /// Returns why there is no dump of a virtual machine.
     pub(super) fn java_refusal(&self) -> Option<&str> {
-        self.java.waits().find_map(|(_, waits)| waits.refusal.as_deref().filter(|_| waits.dumps == 0))
+        self.java.values().find_map(|waits| waits.refusal.as_deref().filter(|_| waits.dumps == 0))
     }
 }
 

@@ -8,13 +8,13 @@
 mod activity;
 mod causes;
 mod contention;
+mod goroutines;
 mod java;
 mod objects;
 mod places;
 mod python;
 
-use super::aggregate::Window;
-use super::labels;
+use super::evidence::Evidence;
 use super::plan::Verdict;
 use super::python_locks::PythonPlace;
 use super::record::{Frame, LabelLock, Row, RowKind, SeenBy};
@@ -23,73 +23,48 @@ use super::sharing::rules::Problem;
 use super::warnings::{NoSymbols, SparseSamples, StrippedFile};
 use super::words::{whole_percent, without_arguments};
 use blame::frames::{Frames, Kind, function_of, is_lock_wrapper, is_of_tokio};
-use blame::jvm::Machines;
-use blame::names::{Names, short};
-use blame::purpose::{Uses, block_address};
+use blame::names::short;
+use blame::purpose::block_address;
 use blame::sampling::budget::{Budget, Part};
 use blame::sampling::life::Life;
-use blame::sampling::profile::Profile;
 use blame::sampling::waited::{Path, Wait};
 use causes::{Limits, Shares, vain_share, waited};
 use instruments::statistics::Interval;
-use interpose::Region;
+use instruments::warning::Warning;
 use objects::Object;
-pub use objects::larger_pool;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// The data that the diagnosis is made from.
-pub struct Evidence<'a> {
-    pub profile: &'a Profile,
-    pub names: &'a mut Names,
-    /// The number by which `names` knows a process.
-    pub known_as: HashMap<u32, u32>,
-    /// The memory that the library recorded into, if it was loaded.
-    pub region: Option<&'a Region>,
-    /// The counts in that memory.
-    pub window: Window<'a>,
-    pub program: &'a [String],
-    pub cpus: usize,
-    pub elapsed_s: f64,
-    /// The CPU time of all programs but contend in that time, if the kernel's account is known.
-    pub busy_cpus_s: Option<f64>,
-    /// The time that threads lived, known without samples; with the library, those that used locks.
-    pub thread_time_s: f64,
-    /// The Java virtual machines among the processes.
-    pub java: &'a Machines,
-    /// Call paths that have names already.
-    pub named: HashMap<Path, Frames>,
-    /// Locks of parking_lot, by the process and the word that a thread blocks in.
-    pub parked: HashMap<(u32, u64), u64>,
-    /// The purposes of words by their use, if futex calls were recorded.
-    pub uses: Option<&'a Uses>,
-}
-
 /// The diagnosis.
+#[derive(Debug)]
 pub struct Diagnosis {
     pub verdict: Option<Verdict>,
     /// The sentence that explains the verdict.
     pub reason: Option<String>,
-    /// Budgets of the program, of groups of threads and of threads.
-    pub budgets: Vec<Row>,
-    /// Locks that were seen by sampling only.
-    pub locks: Vec<Row>,
-    pub findings: Vec<Row>,
-    /// Where the threads were when they did not wait for locks.
-    pub places: Vec<Row>,
-    /// Functions that matter have no names, since their files were stripped.
-    pub no_symbols: Option<NoSymbols>,
-    /// The samples show too little of the time.
-    pub sparse_samples: Option<SparseSamples>,
+    /// The rows of locks, with what samples add to them, those of threads that hang, budgets, findings and places.
+    pub rows: Vec<Row>,
+    pub warnings: Vec<Warning>,
+    /// Whether the verdict is that goroutines wait without being seen.
+    lacks_goroutines: bool,
 }
 
-impl Diagnosis {
-    /// Gives way to a hang: what would make a lock faster does not help a thread that waits without an end.
-    pub fn note_hang(&mut self, hang: Option<&hang::Explanation>) {
-        if let Some(hang) = hang {
-            self.findings.clear();
-            self.reason = Some(hang::words::sentence(hang));
-        }
-    }
+/// The diagnosis of the threads alone.
+struct OfThreads {
+    verdict: Option<Verdict>,
+    reason: Option<String>,
+    lacks_goroutines: bool,
+    /// The rows of the locks that were counted, with what the samples add to them.
+    rows: Vec<Row>,
+    /// Locks that were seen by sampling only.
+    locks: Vec<Row>,
+    /// Budgets of the program, of groups of threads and of threads.
+    budgets: Vec<Row>,
+    findings: Vec<Row>,
+    /// Where the threads were when they did not wait for locks.
+    places: Vec<Row>,
+    /// Functions that matter have no names, since their files were stripped.
+    no_symbols: Option<NoSymbols>,
+    /// The samples show too little of the time.
+    sparse_samples: Option<SparseSamples>,
 }
 
 /// A cause, and what helps.
@@ -110,8 +85,8 @@ struct Worker<'a> {
     /// The group of the thread.
     name: String,
     /// The seconds that it waited for each object, and those that it held each lock.
-    waits: &'a HashMap<Wait, f64>,
-    holds: &'a HashMap<u32, f64>,
+    waits: &'a BTreeMap<Wait, f64>,
+    holds: &'a BTreeMap<u32, f64>,
     lived_s: f64,
     /// The part of it on a CPU, or ready for one.
     runnable_s: f64,
@@ -135,6 +110,31 @@ impl Worker<'_> {
     }
 }
 
+/// Waits that need no thread of the kernel.
+#[derive(Clone, Copy, PartialEq)]
+enum Hidden {
+    /// Those of a Go program, unless its goroutines were followed.
+    Goroutines,
+    VirtualThreads,
+}
+
+impl Hidden {
+    /// Returns the verdict on a program with such waits whose threads hardly wait for each other.
+    fn reason(self) -> &'static str {
+        match self {
+            Self::Goroutines => {
+                "Undecided: goroutines wait for sync.Mutex and channels without a thread, so the kernel does not see these waits. \
+                 The program's own profile shows them: call runtime.SetMutexProfileFraction(1), then run `go tool pprof` on \
+                 /debug/pprof/mutex."
+            }
+            Self::VirtualThreads => {
+                "Undecided: virtual threads of Java wait for locks without a thread of the kernel, and a thread dump does not list \
+                 them. `jcmd PID Thread.dump_to_file FILE` writes the calls in which each of them waits."
+            }
+        }
+    }
+}
+
 /// The way to measure the gain of a remedy.
 enum Measure {
     WhatIf,
@@ -154,15 +154,6 @@ const SHORT_OF_CPUS: f64 = 0.15;
 const LEAST_READY: f64 = 0.3;
 /// Nearly all CPUs are in use from this part of them on.
 const MANY_CPUS: f64 = 0.9;
-/// The verdict on a Go program whose threads hardly wait for each other, unless its goroutines were followed.
-pub const UNSEEN_GOROUTINES: &str = "Undecided: goroutines wait for sync.Mutex and channels without a thread, so the \
-                                     kernel does not see these waits. The program's own profile shows them: call \
-                                     runtime.SetMutexProfileFraction(1), then run `go tool pprof` on \
-                                     /debug/pprof/mutex.";
-/// The verdict on a Java program with virtual threads whose other threads hardly wait for each other.
-const UNSEEN_VIRTUAL_THREADS: &str = "Undecided: virtual threads of Java wait for locks without a thread of the kernel, and \
-                                      a thread dump does not list them. `jcmd PID Thread.dump_to_file FILE` writes the \
-                                      calls in which each of them waits.";
 /// The limit of a trace of tasks.
 const TASKS: &str = " A task of tokio that waits for an async lock or a channel blocks no thread, so such waits are not \
                      seen: tokio-console shows them.";
@@ -180,10 +171,37 @@ const MOST_GROUPS: usize = 50;
 const MOST_SAMPLED: usize = 50;
 const MOST_FRAMES: usize = 16;
 
-impl<'a> Evidence<'a> {
-    /// Divides the time, and explains the waits for the locks that were waited for most. `rows` begins with the rows of
-    /// the locks in `slots`, which learn their call paths.
-    pub fn diagnose(mut self, rows: &mut [Row], slots: &[Vec<u32>]) -> Diagnosis {
+impl Evidence {
+    /// Diagnoses the evidence, and nothing else.
+    pub fn diagnose(&self) -> Diagnosis {
+        let threads = self.of_threads();
+        // Where each futex call was recorded, samples of the same words are not reported once more.
+        let is_new = |row: &Row| !self.has_calls || row.address.is_empty();
+        let sampled: Vec<Row> = threads.locks.into_iter().filter(is_new).collect();
+        let stuck = self.stuck.clone();
+        let warnings = threads.no_symbols.map(Warning::from).into_iter();
+        let mut diagnosis = Diagnosis {
+            verdict: threads.verdict,
+            reason: threads.reason,
+            rows: [threads.rows, sampled, stuck, threads.budgets, threads.findings, threads.places].concat(),
+            warnings: warnings.chain(threads.sparse_samples.map(Warning::from)).collect(),
+            lacks_goroutines: threads.lacks_goroutines,
+        };
+        for process in &self.goroutines {
+            process.add_to(&mut diagnosis, self.elapsed_s, self.processes <= 1);
+        }
+        // What would make a lock faster does not help a thread that waits without an end.
+        if let Some(hang) = &self.hang {
+            diagnosis.rows.retain(|row| row.kind != RowKind::Finding);
+            diagnosis.reason = Some(hang::words::sentence(hang));
+        }
+        diagnosis
+    }
+
+    /// Divides the time of the threads, and explains the waits for the locks that were waited for most.
+    fn of_threads(&self) -> OfThreads {
+        let (mut counted_rows, slots) = (self.rows.clone(), &self.slots[..]);
+        let rows = &mut counted_rows[..];
         let mut objects = self.objects(&Rows { rows, slots });
         let parts: HashMap<Wait, Part> =
             objects.iter().flat_map(|object| object.members.iter().map(|(wait, _)| (*wait, object.part))).collect();
@@ -199,10 +217,10 @@ impl<'a> Evidence<'a> {
         let locks: Vec<&Object> = objects.iter().filter(|object| object.part == Part::Lock).collect();
         // Threads that a broadcast woke for nothing, on their way back.
         let vain = |object: &Object| {
-            let region = self.region.filter(|_| object.waited.runnable_s > 0.0 && object.part == Part::Work);
+            let library = self.library.as_ref().filter(|_| object.waited.runnable_s > 0.0 && object.part == Part::Work);
             let slot = |wait: &(Wait, f64)| if let Wait::Lock(slot) = wait.0 { Some(slot) } else { None };
             let conditions: Vec<u32> = object.members.iter().filter_map(slot).collect();
-            region.map_or(0.0, |region| vain_share(region, self.window, &conditions) * object.waited.runnable_s)
+            library.map_or(0.0, |library| vain_share(library, &conditions) * object.waited.runnable_s)
         };
         let vain_s: f64 = objects.iter().map(vain).sum();
         let spun_s = locks
@@ -262,7 +280,8 @@ impl<'a> Evidence<'a> {
         // Goroutines wait for each other without a thread. Where all CPUs are in use, such waits cost nothing.
         let uses_all_cpus = whole.on_cpu_s >= MANY_CPUS * self.cpus as f64 * self.elapsed_s;
         let is_hidden = verdict == Some(Verdict::NotLocks) && !uses_all_cpus;
-        let unseen = is_hidden.then(|| self.unseen_waits()).flatten().map(str::to_owned);
+        let hidden = is_hidden.then(|| self.hidden_waits()).flatten();
+        let unseen = hidden.map(|hidden| hidden.reason().to_owned());
         let unseen = unseen.or_else(|| {
             let retries = self.sleeps_of_libraries(&objects).filter(|_| is_hidden)?;
             let is_much = retries.seconds >= LOCKS_SHARE * (whole.busy_s() + retries.seconds);
@@ -375,12 +394,25 @@ impl<'a> Evidence<'a> {
         add_busy_shares(rows, covered, whole.busy_s());
         let no_symbols = self.no_symbols(&objects);
         let places = self.places(&whole, &objects);
-        Diagnosis { verdict, reason, budgets, locks: sampled_rows, findings, places, no_symbols, sparse_samples }
+        let rows = counted_rows;
+        let lacks_goroutines = hidden == Some(Hidden::Goroutines) && verdict == Some(Verdict::Undecided);
+        OfThreads {
+            verdict,
+            reason,
+            lacks_goroutines,
+            rows,
+            locks: sampled_rows,
+            budgets,
+            findings,
+            places,
+            no_symbols,
+            sparse_samples,
+        }
     }
 
     /// Returns the time of threads that the samples cover: of those that [`Self::thread_time_s`] is of.
     fn sampled_s(&self, whole: &Budget) -> f64 {
-        self.region.map_or(whole.lived_s, |_| self.profile.noted_s())
+        if self.library.is_some() { self.samples.noted_s() } else { whole.lived_s }
     }
 
     /// Returns the part of the threads' time that the samples cover.
@@ -390,12 +422,12 @@ impl<'a> Evidence<'a> {
     }
 
     /// Returns the budget of the whole program, the rows of all budgets, and the threads.
-    fn budgets(&mut self, part: &dyn Fn(Wait) -> Part) -> (Budget, Vec<Row>, Vec<Worker<'a>>) {
-        let profile = self.profile;
+    fn budgets(&self, part: &dyn Fn(Wait) -> Part) -> (Budget, Vec<Row>, Vec<Worker<'_>>) {
+        let profile = &self.samples;
         let mut groups: BTreeMap<String, Group> = BTreeMap::new();
         let (mut whole, mut spun_s, mut threads) = (Budget::default(), 0.0, Vec::new());
-        let lives: Vec<(&Life, String)> = profile.lives().map(|life| (life, self.group_name(life))).collect();
-        let mut waits: HashMap<&str, HashMap<Wait, f64>> = HashMap::new();
+        let lives: Vec<(&Life, String)> = profile.lives.iter().map(|life| (life, self.group_name(life))).collect();
+        let mut waits: HashMap<&str, BTreeMap<Wait, f64>> = HashMap::new();
         for (life, name) in &lives {
             let waits = waits.entry(name).or_default();
             life.waits.iter().for_each(|(wait, seconds)| *waits.entry(*wait).or_default() += seconds);
@@ -437,14 +469,14 @@ impl<'a> Evidence<'a> {
 
     /// Adds the sampled waits of labelled requests for locks that the library does not note.
     fn add_labelled(&self, rows: &mut [Row], objects: &[Object]) {
-        let Some(region) = self.region else { return };
+        let Some(library) = &self.library else { return };
         let is_lock = |object: &&Object, wait: Wait| {
             object.part == Part::Lock && object.members.iter().any(|(member, _)| *member == wait)
         };
         let noted: Vec<f64> = rows.iter().map(|row| row.lock_s.unwrap_or(0.0)).collect();
-        for (label, wait, seconds) in self.profile.labelled() {
-            let name = labels::name_at(region, label);
-            let place = rows.iter().position(|row| row.kind == RowKind::Label && row.name == name);
+        for (&(label, wait), &seconds) in &self.samples.labelled {
+            let name = library.labels.get(&label);
+            let place = rows.iter().position(|row| row.kind == RowKind::Label && row.name.as_ref() == name);
             let object = objects.iter().find(|object| is_lock(object, wait));
             if let Some((place, object)) = place.filter(|_| name.is_some()).zip(object) {
                 add_sampled(&mut rows[place], noted[place], &object.name, seconds);
@@ -462,22 +494,23 @@ impl<'a> Evidence<'a> {
             sites.filter(|site| site.source.is_none()).filter_map(|site| file(&site.label)).collect();
         names.sort();
         names.dedup();
-        let stripped = |name: String| self.names.stripped(&name).map(|build_id| StrippedFile { name, build_id });
+        let stripped = |name: String| {
+            let build_id = self.stripped.get(&name)?.clone();
+            Some(StrippedFile { name, build_id })
+        };
         let files: Vec<StrippedFile> = names.into_iter().filter_map(stripped).collect();
         (!files.is_empty()).then_some(NoSymbols { files })
     }
 
     /// Returns the reason why waits can be without a thread that the kernel knows; `None` where there is none.
-    fn unseen_waits(&mut self) -> Option<&'static str> {
-        if self.has_virtual_threads() {
-            return Some(UNSEEN_VIRTUAL_THREADS);
-        }
-        self.is_go().then_some(UNSEEN_GOROUTINES)
+    fn hidden_waits(&self) -> Option<Hidden> {
+        let virtual_threads = self.has_virtual_threads().then_some(Hidden::VirtualThreads);
+        virtual_threads.or_else(|| self.is_go().then_some(Hidden::Goroutines))
     }
 
     /// Returns whether it is a Go program: its threads wait in the scheduler of Go's runtime.
-    fn is_go(&mut self) -> bool {
-        let paths: Vec<Path> = self.profile.lives().filter_map(|life| life.path).collect();
+    fn is_go(&self) -> bool {
+        let paths: Vec<Path> = self.samples.lives.iter().filter_map(|life| life.path).collect();
         let is_scheduler = |function: &str| matches!(function, "runtime.mcall" | "runtime.mstart" | "runtime.mstart1");
         paths
             .into_iter()
@@ -485,8 +518,8 @@ impl<'a> Evidence<'a> {
     }
 
     /// Returns whether tokio runs tasks in the program, as far as its functions have names.
-    fn has_tasks(&mut self) -> bool {
-        let paths: Vec<Path> = self.profile.lives().filter_map(|life| life.path).collect();
+    fn has_tasks(&self) -> bool {
+        let paths: Vec<Path> = self.samples.lives.iter().filter_map(|life| life.path).collect();
         paths
             .into_iter()
             .any(|path| self.frames(path).frames.iter().filter_map(|frame| function_of(&frame.site)).any(is_of_tokio))
@@ -494,7 +527,7 @@ impl<'a> Evidence<'a> {
 
     /// Returns the group of a thread: the name that it gave itself, without its number, and the function that it began
     /// with.
-    fn group_name(&mut self, life: &Life) -> String {
+    fn group_name(&self, life: &Life) -> String {
         let frames = life.path.map(|path| self.frames(path)).unwrap_or_default();
         let start = frames.start().map(str::to_owned);
         let name = life
@@ -543,14 +576,14 @@ impl<'a> Evidence<'a> {
 
     /// Returns the number of CPUs that the busy threads may use.
     fn allowed_cpus(&self) -> usize {
-        self.profile.allowed_cpus().unwrap_or(self.cpus).min(self.cpus)
+        self.samples.allowed_cpus().unwrap_or(self.cpus).min(self.cpus)
     }
 
     /// Returns the CPUs that the control group allows, where that is less than the machine has and nearly all of them are
     /// used.
     fn cpu_limit(&self, on_cpu_s: f64) -> Option<f64> {
         let used = on_cpu_s / self.elapsed_s.max(1e-9);
-        self.profile.cpu_limit().filter(|limit| *limit < self.allowed_cpus() as f64 && used >= 0.75 * limit)
+        self.samples.cpu_limit.filter(|limit| *limit < self.allowed_cpus() as f64 && used >= 0.75 * limit)
     }
 
     /// Returns the CPU time of other programs, if they had most of what this one left; `on_cpu_s` is its own.
@@ -593,7 +626,7 @@ impl<'a> Evidence<'a> {
                     "Undecided: Java's locks are not known, since the virtual machine gave no thread dump: {why}."
                 );
             }
-            Verdict::Undecided if self.java.waits().any(|(_, waits)| waits.are_few()) => {
+            Verdict::Undecided if self.java.values().any(|waits| waits.are_few()) => {
                 return "Undecided: Java's locks are not known, since the virtual machine gave too few thread dumps in this \
                         time. Trace it for longer."
                     .into();
@@ -719,7 +752,8 @@ impl<'a> Evidence<'a> {
             _ => false,
         };
         let waits = |life: &Life| life.waits.keys().any(is_row);
-        let waiters: HashSet<u32> = self.profile.lives().filter(|life| waits(life)).map(|life| life.thread).collect();
+        let waiters: HashSet<u32> =
+            self.samples.lives.iter().filter(|life| waits(life)).map(|life| life.thread).collect();
         let mut wakers = row.longest.iter().filter_map(|wait| wait.holder_thread).peekable();
         row.lock_type == "cond"
             && !row.folded
@@ -1029,8 +1063,8 @@ mod tests {
     #[test]
     fn thread_that_works_all_the_time_without_a_lock_is_independent() {
         let locks = [Wait::Lock(3), Wait::Lock(4)];
-        let [none, other, lock] = [vec![], vec![(Wait::Lock(9), 0.1)], vec![(locks[1], 0.1)]].map(HashMap::from_iter);
-        let [free, holder] = [vec![(9, 9.0)], vec![(3, 2.0), (4, 1.0)]].map(HashMap::from_iter);
+        let [none, other, lock] = [vec![], vec![(Wait::Lock(9), 0.1)], vec![(locks[1], 0.1)]].map(BTreeMap::from_iter);
+        let [free, holder] = [vec![(9, 9.0)], vec![(3, 2.0), (4, 1.0)]].map(BTreeMap::from_iter);
         let is_independent = |waits, holds, own_s| {
             let worker = Worker { name: "main".into(), waits, holds, lived_s: 10.0, runnable_s: 9.9, own_s };
             worker.is_independent(locks, 10.0)
@@ -1118,7 +1152,7 @@ mod tests {
 
     #[test]
     fn thread_with_nearly_all_work_is_named() {
-        let (waits, holds) = (HashMap::new(), HashMap::new());
+        let (waits, holds) = (BTreeMap::new(), BTreeMap::new());
         let worker = |name: &str, runnable_s| {
             let name = name.into();
             Worker { name, waits: &waits, holds: &holds, lived_s: 10.0, runnable_s, own_s: runnable_s }

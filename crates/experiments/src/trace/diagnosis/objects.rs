@@ -3,19 +3,19 @@
 use super::activity::Activity;
 use super::causes::ENOUGH_S;
 use super::{Evidence, Rows};
+use crate::trace::evidence::NotedLock;
 use crate::trace::python_locks::{PythonPlace, is_work};
 use crate::trace::record::{HolderWait, Row};
 use blame::frames::{Frame, Frames, Kind as FrameKind, function_of, kind_by_use};
 use blame::jvm::JavaLock;
 use blame::names::{Site, short};
-use blame::places::{is_folded, lock_at, lock_name, type_name};
+use blame::places::type_name;
 use blame::purpose::{Purpose, block_address};
 use blame::sampling::budget::{Part, call_name, is_for_requests, may_wait_for_map};
 use blame::sampling::life::Life;
 use blame::sampling::waited::{Holder, Path, Wait, Waited};
 use interpose::Kind;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::atomic::Ordering::Relaxed;
 
 pub(super) const INTERPRETER: &str = "the GIL of CPython";
 /// The variable with the lock of musl's heap.
@@ -64,14 +64,14 @@ struct Class {
     waited: Waited,
 }
 
-impl Evidence<'_> {
+impl Evidence {
     /// Returns the objects that were waited for, the longest first. The locks of a class are one.
-    pub(super) fn objects(&mut self, rows: &Rows<'_>) -> Vec<Object> {
+    pub(super) fn objects(&self, rows: &Rows<'_>) -> Vec<Object> {
         let firsts: HashMap<u32, u32> =
             rows.slots.iter().flat_map(|slots| slots.iter().map(|slot| (*slot, slots[0]))).collect();
         // The allocator has several locks, and none of them is the program's.
         let (mut allocator, mut interpreters) = (None, HashMap::new());
-        let mut first = |evidence: &mut Self, wait: Wait, waited: &Waited| match wait {
+        let mut first = |evidence: &Self, wait: Wait, waited: &Waited| match wait {
             Wait::Lock(slot) => Wait::Lock(firsts.get(&slot).copied().unwrap_or(slot)),
             Wait::Word { .. } if evidence.kind_of(waited) == Some(FrameKind::Allocator) => {
                 *allocator.get_or_insert(wait)
@@ -87,12 +87,10 @@ impl Evidence<'_> {
             },
             wait => wait,
         };
-        let profile = self.profile;
-        let mut all: Vec<(Wait, &Waited)> = profile.waited().collect();
-        all.sort_by_key(|(wait, _)| *wait);
+        let profile = &self.samples;
         // Some of the locks of Python that have no place are means to wait for work.
         let mut classes: BTreeMap<(Wait, bool), Class> = BTreeMap::new();
-        for (wait, waited) in all {
+        for (&wait, waited) in &profile.waited {
             let is_work = most_of(waited).is_some_and(|path| self.waits_for_work(path));
             let first = first(self, wait, waited);
             let class = classes.entry((first, is_work)).or_default();
@@ -108,7 +106,7 @@ impl Evidence<'_> {
             .into_iter()
             .map(|((wait, _), Class { members, waited })| self.object(wait, members, waited, rows))
             .collect();
-        if self.region.is_some() {
+        if self.library.is_some() {
             objects = joined(objects);
         }
         self.open_gates(&mut objects, rows);
@@ -119,7 +117,7 @@ impl Evidence<'_> {
 
     /// Finds the words that workers hold while they wait for work, like the mutex around the receiver of a channel: the
     /// others, which wait for it in the same function, would wait for work if they had it.
-    fn open_gates(&mut self, objects: &mut [Object], rows: &Rows<'_>) {
+    fn open_gates(&self, objects: &mut [Object], rows: &Rows<'_>) {
         let is_idle = |object: &&Object| object.kind == FrameKind::Channel.name();
         let waits_of = |object: &Object| object.members.iter().map(|(wait, _)| *wait).collect::<Vec<Wait>>();
         let idle: BTreeSet<Wait> = objects.iter().filter(is_idle).flat_map(waits_of).collect();
@@ -135,7 +133,7 @@ impl Evidence<'_> {
                 (Some(row), Some(function)) => {
                     let (held, here) = (idle_share(row, function), rows.share_in(row, function));
                     // The record has futex calls alone. Connections are requests in any case.
-                    let mut accepts = || self.idle_by_samples(object, &|wait| is_for_connection(wait), acquirer).held;
+                    let accepts = || self.idle_by_samples(object, &|wait| is_for_connection(wait), acquirer).held;
                     Idle { held: if held > 0.5 { held } else { accepts() }, here, asked: 0.0 }
                 }
                 _ => self.idle_by_samples(object, &is_idle, acquirer),
@@ -152,7 +150,7 @@ impl Evidence<'_> {
     }
 
     /// Returns what the samples say of the holders of a word that this function acquires.
-    fn idle_by_samples(&mut self, object: &Object, is_idle: &dyn Fn(&Wait) -> bool, acquirer: &Frame) -> Idle {
+    fn idle_by_samples(&self, object: &Object, is_idle: &dyn Fn(&Wait) -> bool, acquirer: &Frame) -> Idle {
         let waited = &object.waited;
         let mut idle = Idle::default();
         for (peers, part) in &waited.peers {
@@ -180,9 +178,9 @@ impl Evidence<'_> {
     }
 
     /// Returns the lock that a thread with this path waits for: each of parking_lot's threads waits for its own word.
-    pub(super) fn lock_of(&mut self, wait: Wait, path: Path) -> Wait {
+    pub(super) fn lock_of(&self, wait: Wait, path: Path) -> Wait {
         let Wait::Word { process, address } = wait else { return wait };
-        match self.parked.get(&(process, address)).copied() {
+        match self.words.get(&(process, address)).and_then(|word| word.parked) {
             Some(address) if self.frames(path).is_in_parking_lot() => Wait::Word { process, address },
             // The C library's condition has two words, which it uses in turn.
             _ if self.frames(path).kind == Some(FrameKind::Condition) => {
@@ -194,15 +192,15 @@ impl Evidence<'_> {
 
     /// Loops of the program's own that wait for a word on a CPU, by the function that they are in. `runnable_s` is the time
     /// that all threads had a CPU, or were ready for one: a thread that is preempted while it spins still waits.
-    pub(super) fn spins(&mut self, runnable_s: f64) -> Vec<Object> {
-        let profile = self.profile;
+    pub(super) fn spins(&self, runnable_s: f64) -> Vec<Object> {
+        let profile = &self.samples;
         let mut by_function: BTreeMap<String, (f64, f64, Frames)> = BTreeMap::new();
-        for (path, share) in profile.spin_shares() {
-            let frames = self.frames(path);
+        for (path, share) in &profile.spinning {
+            let frames = self.frames(*path);
             // A thread that spins in a library's function waits for work, or the library notes its call.
             let is_lock = match frames.kind {
                 None | Some(FrameKind::Mutex) => true,
-                Some(FrameKind::Spin) => self.region.is_none(),
+                Some(FrameKind::Spin) => self.library.is_none(),
                 Some(_) => false,
             };
             // The C library's loops are a part of calls that the library notes, or are none that wait.
@@ -216,8 +214,8 @@ impl Evidence<'_> {
             let name = function_of(site).filter(|_| site.source.is_none()).unwrap_or(&site.label).to_owned();
             let (sum, most, of_most) = by_function.entry(name).or_insert((0.0, 0.0, Frames::default()));
             *sum += share;
-            if share > *most {
-                (*most, *of_most) = (share, frames);
+            if share > most {
+                (*most, *of_most) = (*share, frames);
             }
         }
         let object = |(name, (share, _, frames)): (String, (f64, f64, Frames))| Object {
@@ -238,15 +236,16 @@ impl Evidence<'_> {
 
     /// Returns whether an object is a group of locks that are not kept apart, so that nothing is known of any of them.
     pub(super) fn is_group(&self, object: &Object) -> bool {
-        matches!((self.region, object.wait), (Some(region), Wait::Lock(slot)) if is_folded(region, slot))
+        let Wait::Lock(slot) = object.wait else { return false };
+        self.library.as_ref().and_then(|library| library.locks.get(&slot)).is_some_and(|lock| lock.is_folded)
     }
 
     /// Returns the kind of a word by the path that waited most for it.
-    fn kind_of(&mut self, waited: &Waited) -> Option<FrameKind> {
+    fn kind_of(&self, waited: &Waited) -> Option<FrameKind> {
         most_of(waited).and_then(|path| self.frames(path).kind)
     }
 
-    fn object(&mut self, wait: Wait, members: Vec<(Wait, f64)>, waited: Waited, rows: &Rows<'_>) -> Object {
+    fn object(&self, wait: Wait, members: Vec<(Wait, f64)>, waited: Waited, rows: &Rows<'_>) -> Object {
         let frames = most_of(&waited).map(|path| self.frames(path)).unwrap_or_default();
         let site = frames.site().cloned();
         let (name, kind, part, spins) = match wait {
@@ -276,7 +275,7 @@ impl Evidence<'_> {
                         java,
                     };
                 }
-                let purpose = self.uses.and_then(|uses| uses.purpose(process, address));
+                let purpose = self.words.get(&(process, address)).and_then(|word| word.purpose);
                 let kind = kind_by_use(purpose, frames.kind, frames.is_named_lock);
                 let kind = self.kind_of_word(process, address, kind);
                 let part = match (kind, purpose) {
@@ -298,7 +297,7 @@ impl Evidence<'_> {
                 (MAP.into(), "kernel lock", Part::Lock, false)
             }
             Wait::Call { number, part: Part::Lock, file } => {
-                let of = self.profile.file_name(file).map_or("a file", short);
+                let of = self.samples.file_name(file).map_or("a file", short);
                 (format!("the lock of {of} ({})", call_name(number)), FILE_LOCK, Part::Lock, false)
             }
             Wait::Call { part: Part::Work, file: 1.., .. } if self.takes_turns(wait, &waited) => {
@@ -317,7 +316,7 @@ impl Evidence<'_> {
 
     /// Returns the function with the name of a lock in which threads slept for most of the time that they did. It may try to
     /// acquire the lock again after each sleep.
-    fn sleeps_in(&mut self, waited: &Waited) -> Option<String> {
+    fn sleeps_in(&self, waited: &Waited) -> Option<String> {
         /// The function itself, or one that it calls to sleep.
         const NEAR: usize = 2;
         let mut sum_s: BTreeMap<String, f64> = BTreeMap::new();
@@ -333,12 +332,13 @@ impl Evidence<'_> {
     }
 
     /// Returns the name, the type and the reason to wait of a lock that the library noted; whether its waiters spin.
-    fn noted_lock(&mut self, slot: u32, frames: &Frames, rows: &Rows<'_>) -> (String, &'static str, Part, bool) {
-        let Some(region) = self.region else { return (String::new(), "", Part::Unknown, false) };
-        let number = lock_at(region, slot).kind.load(Relaxed);
-        let (kind, word) = (Kind::of(number), type_name(number));
-        let name = lock_name(region, self.names, slot);
-        if is_folded(region, slot) {
+    fn noted_lock(&self, slot: u32, frames: &Frames, rows: &Rows<'_>) -> (String, &'static str, Part, bool) {
+        let lock = self.library.as_ref().and_then(|library| library.locks.get(&slot));
+        let Some(NotedLock { name, kind, is_folded }) = lock.cloned() else {
+            return (String::new(), "", Part::Unknown, false);
+        };
+        let (kind, word) = (Kind::of(kind), type_name(kind));
+        if is_folded {
             let part = if kind.is_some_and(Kind::excludes) { Part::Lock } else { Part::Work };
             return (name, word, part, false);
         }
@@ -371,9 +371,8 @@ impl Evidence<'_> {
     }
 
     /// Returns the kind of a word: the C library's heap and streams have variables with telling names.
-    fn kind_of_word(&mut self, process: u32, address: u64, kind: Option<FrameKind>) -> Option<FrameKind> {
-        let known_as = self.known_as.get(&process).copied();
-        let variable = known_as.and_then(|known_as| self.names.variable(known_as, address)).unwrap_or_default();
+    fn kind_of_word(&self, process: u32, address: u64, kind: Option<FrameKind>) -> Option<FrameKind> {
+        let variable = self.variable(process, address).unwrap_or_default();
         match kind {
             Some(FrameKind::Library) if variable.starts_with("main_arena") => Some(FrameKind::Allocator),
             Some(FrameKind::Library) if variable.starts_with("_IO_stdfile") => Some(FrameKind::Stream),
@@ -383,20 +382,19 @@ impl Evidence<'_> {
     }
 
     /// Returns whether it is the one lock of musl's heap.
-    pub(super) fn is_heap_of_musl(&mut self, object: &Object) -> bool {
+    pub(super) fn is_heap_of_musl(&self, object: &Object) -> bool {
         let Wait::Word { process, address } = object.wait else { return false };
-        let known_as = self.known_as.get(&process).copied();
-        known_as.and_then(|known_as| self.names.variable(known_as, address)).is_some_and(|name| name == MUSL_HEAP)
+        self.variable(process, address) == Some(MUSL_HEAP)
     }
 
     /// Returns the reason to wait for a semaphore. Each thread that waits for a lock or a pool releases it later, and so
     /// wakes another one; the threads that wait for work are woken by others.
-    fn part_of_semaphore(&mut self, wait: Wait, waited: &Waited, frames: &Frames, rows: &Rows<'_>) -> Part {
+    fn part_of_semaphore(&self, wait: Wait, waited: &Waited, frames: &Frames, rows: &Rows<'_>) -> Part {
         let is_held = self.is_held(wait, waited, frames);
         let longest = rows.of(wait).map(|row| &row.longest[..]).unwrap_or_default();
         let waits = |thread: u32| {
             let is_seen = |life: &Life| life.thread == thread && life.waits.contains_key(&wait);
-            longest.iter().any(|long| long.thread == thread) || self.profile.lives().any(is_seen)
+            longest.iter().any(|long| long.thread == thread) || self.samples.lives.iter().any(is_seen)
         };
         let posters: BTreeSet<u32> = longest.iter().filter_map(|long| long.holder_thread).collect();
         let are_waiters = (!posters.is_empty()).then(|| posters.into_iter().any(waits));
@@ -405,7 +403,7 @@ impl Evidence<'_> {
 
     /// Returns whether, for most of the waits, a thread was blocked elsewhere in the function that acquires a semaphore: it
     /// has acquired it. Workers that wait for work are all in the semaphore mostly.
-    fn is_held(&mut self, wait: Wait, waited: &Waited, frames: &Frames) -> bool {
+    fn is_held(&self, wait: Wait, waited: &Waited, frames: &Frames) -> bool {
         let Some(acquirer) = frames.caller() else { return false };
         // Where one thread alone waits, the others have not acquired it: they bring it something.
         if self.waiters(wait) < 2 {
@@ -430,46 +428,30 @@ impl Evidence<'_> {
 
     /// Returns the number of threads that samples found waiting.
     fn waiters(&self, wait: Wait) -> usize {
-        self.profile.lives().filter(|life| life.waits.contains_key(&wait)).count()
+        self.samples.lives.iter().filter(|life| life.waits.contains_key(&wait)).count()
     }
 
-    fn is_in_own_memory(&mut self, process: u32, address: u64) -> bool {
-        let known_as = self.known_as.get(&process).copied();
-        let file = known_as.and_then(|known_as| self.names.file(known_as, address));
-        file.is_some_and(|file| file.starts_with("memfd:contend"))
+    fn is_in_own_memory(&self, process: u32, address: u64) -> bool {
+        self.words.get(&(process, address)).is_some_and(|word| word.is_own)
     }
 
-    fn word_name(&mut self, process: u32, address: u64, kind: Option<FrameKind>, site: Option<&Site>) -> String {
-        let known_as = self.known_as.get(&process).copied();
+    fn word_name(&self, process: u32, address: u64, kind: Option<FrameKind>, site: Option<&Site>) -> String {
         if kind == Some(FrameKind::Allocator) {
             return "the allocator's lock".into();
         }
-        let variable = known_as.and_then(|known_as| self.names.variable(known_as, address));
+        let variable = self.variable(process, address).map(str::to_owned);
         variable.unwrap_or_else(|| {
             let word = kind.map_or("futex", FrameKind::name);
             site.map_or_else(|| format!("{word} {address:#x}"), |site| format!("{word} of {}", site.label))
         })
     }
-
-    pub(super) fn frames(&mut self, path: Path) -> Frames {
-        if let Some(frames) = self.named.get(&path) {
-            return frames.clone();
-        }
-        let (process, addresses, called) = self.profile.path(path);
-        let python = |function| self.profile.python_site(process, function);
-        let known_as = self.known_as.get(&process);
-        let frames = known_as.map(|known_as| Frames::of(self.names, *known_as, addresses, called, python));
-        let frames = frames.unwrap_or_default();
-        self.named.insert(path, frames.clone());
-        frames
-    }
 }
 
 impl Object {
     /// Returns the part of the waits whose call paths are of a kind.
-    pub(super) fn share_of(&self, evidence: &mut Evidence<'_>, kind: FrameKind) -> f64 {
+    pub(super) fn share_of(&self, evidence: &Evidence, kind: FrameKind) -> f64 {
         let paths = &self.waited.paths;
-        let is_of_kind = |path: Path, evidence: &mut Evidence<'_>| evidence.frames(path).kind == Some(kind);
+        let is_of_kind = |path: Path, evidence: &Evidence| evidence.frames(path).kind == Some(kind);
         let seconds: f64 =
             paths.iter().filter(|(path, _)| is_of_kind(**path, evidence)).map(|(_, seconds)| seconds).sum();
         seconds / self.waited.seconds.max(1e-9)

@@ -46,10 +46,10 @@ impl LibrarySleeps {
     }
 }
 
-impl Evidence<'_> {
+impl Evidence {
     /// Returns the sleeps of libraries on behalf of the program: it called a function for something else than to sleep, and
     /// that function sleeps between two tries. Threads that libraries began sleep for themselves.
-    pub(super) fn sleeps_of_libraries(&mut self, objects: &[Object]) -> Option<LibrarySleeps> {
+    pub(super) fn sleeps_of_libraries(&self, objects: &[Object]) -> Option<LibrarySleeps> {
         let is_sleep = |object: &&Object| matches!(object.wait, Wait::Call { part: Part::Sleep, .. });
         let paths = objects.iter().filter(is_sleep).flat_map(|object| &object.waited.paths);
         let (mut by_place, mut sum_s): (BTreeMap<String, f64>, f64) = (BTreeMap::new(), 0.0);
@@ -65,16 +65,16 @@ impl Evidence<'_> {
     }
 
     /// Returns what is known of threads that give up their CPU again and again to wait, where that is much of what they do.
-    pub(super) fn yields(&mut self, whole: &Budget) -> Option<String> {
-        let profile = self.profile;
-        let yielded_s: f64 = profile.lives().map(|life| life.yielded_s).sum();
+    pub(super) fn yields(&self, whole: &Budget) -> Option<String> {
+        let profile = &self.samples;
+        let yielded_s: f64 = profile.lives.iter().map(|life| life.yielded_s).sum();
         let share = yielded_s / whole.busy_s().max(1e-9);
         if share < LOCKS_SHARE {
             return None;
         }
         let mut by_place: BTreeMap<String, f64> = BTreeMap::new();
-        for (path, share) in profile.yield_shares() {
-            *by_place.entry(label(&self.frames(path))).or_default() += share;
+        for (path, share) in &profile.yielding {
+            *by_place.entry(label(&self.frames(*path))).or_default() += share;
         }
         let most = by_place.into_iter().max_by(|one, other| one.1.total_cmp(&other.1));
         let place = most.map_or_else(String::new, |(place, _)| format!(", mostly in {place}"));
@@ -87,12 +87,12 @@ impl Evidence<'_> {
     }
 
     /// Returns the places with a part of the threads' time that is worth a line, the largest part first.
-    pub(super) fn places(&mut self, whole: &Budget, objects: &[Object]) -> Vec<Row> {
-        let profile = self.profile;
+    pub(super) fn places(&self, whole: &Budget, objects: &[Object]) -> Vec<Row> {
+        let profile = &self.samples;
         let blocked = objects.iter().filter_map(|object| Some((name_of(object)?, &object.waited.paths)));
         let blocked =
             blocked.flat_map(|(name, paths)| paths.iter().map(move |(path, seconds)| (name, *path, *seconds)));
-        let running = profile.running_shares().map(|(path, share)| (ON_CPU, path, share * whole.on_cpu_s));
+        let running = profile.running.iter().map(|(path, share)| (ON_CPU, *path, share * whole.on_cpu_s));
         let times: Vec<(&str, Path, f64)> = blocked.chain(running).collect();
         let mut places: BTreeMap<(&str, String), Place> = BTreeMap::new();
         for (name, path, seconds) in times {
@@ -100,7 +100,7 @@ impl Evidence<'_> {
             let place = places.entry((name, label(&frames))).or_default();
             place.seconds += seconds;
             if seconds > place.most_s {
-                (place.most_s, place.frames, place.process) = (seconds, frames, profile.path(path).0);
+                (place.most_s, place.frames, place.process) = (seconds, frames, self.paths.process(path));
             }
         }
         let lived_s = whole.lived_s.max(1e-9);

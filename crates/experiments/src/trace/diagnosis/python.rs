@@ -1,19 +1,18 @@
 //! The waits of Python programs: for the interpreter's lock, for work, and the critical sections of locks.
 
-use super::Evidence;
+use crate::trace::evidence::Evidence;
 use crate::trace::python_locks::is_work;
 use blame::frames::{Frame, Frames, Kind, function_of};
 use blame::sampling::waited::{Path, Wait};
 
-impl Evidence<'_> {
+impl Evidence {
     /// Returns whether the threads with this path wait for work in a lock of Python.
-    pub(super) fn waits_for_work(&mut self, path: Path) -> bool {
-        let is_python = self.profile.path(path).1.iter().any(|place| blame::python::is_function(*place));
-        is_python && is_work(&self.frames(path))
+    pub(super) fn waits_for_work(&self, path: Path) -> bool {
+        self.paths.is_python(path) && is_work(&self.frames(path))
     }
 
     /// Returns whether a word is a part of the condition at which threads wait for the interpreter's lock.
-    pub(super) fn is_interpreter(&mut self, wait: Wait, path: Path) -> bool {
+    pub(super) fn is_interpreter(&self, wait: Wait, path: Path) -> bool {
         let Wait::Word { process, address } = wait else { return false };
         let frames = self.frames(path);
         if frames.kind != Some(Kind::Condition) {
@@ -22,9 +21,7 @@ impl Evidence<'_> {
         if frames.frames.iter().any(|frame| function_of(&frame.site) == Some("take_gil")) {
             return true;
         }
-        let known_as = self.known_as.get(&process).copied();
-        let variable = known_as.and_then(|known_as| self.names.variable(known_as, address));
-        variable.is_some_and(|variable| variable.starts_with("_PyRuntime"))
+        self.variable(process, address).is_some_and(|variable| variable.starts_with("_PyRuntime"))
     }
 }
 

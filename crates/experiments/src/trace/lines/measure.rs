@@ -87,7 +87,8 @@ pub fn run(flags: &Flags, session: &Session, progress: &Progress) -> anyhow::Res
     }
     allowance.end_within(AFTER_THE_END);
     let known_as = targets.all().map(|(slot, target)| (target.pid, slot)).collect();
-    let rows = Namer { profile: &profile, names: &mut names, known_as: &known_as }.rows();
+    let rows =
+        Namer { profile: &profile, names: &mut names, known_as: &known_as }.rows(profile.samples().ready_share());
     let totals = profile.lines().totals;
     let ran_s = profile.ran_s();
     let target = targets.first();

@@ -16,11 +16,12 @@ pub use rows::NamedWait;
 pub use self::processes::{OtherUsers, Outliving, has_library, signal_if};
 use super::aggregate::{Longest, Snapshot as Counts, Totals, Window};
 use super::busy_cpus::BusyCpus;
-use super::diagnosis::{Diagnosis, Evidence};
+use super::evidence::{Evidence, Sources, Span};
 use super::flags::Level;
 use super::labels;
+use super::observed::Observed;
 use super::parts::Parts;
-use super::plan::{Parameters, Plan, Snapshots, Verdict};
+use super::plan::{Parameters, Plan, Snapshots};
 use super::python_locks;
 use super::record::{Row, RowKind};
 use super::stuck::StuckThreads;
@@ -60,8 +61,8 @@ pub enum Piece {
     /// The time since the last report: its length, the waits in it, and the lock that was waited for most; whether the waits
     /// are those for futex words, whatever they are for.
     Interval { at_s: f64, span_s: f64, waited_s: f64, most: Option<(String, f64)>, of_words: bool },
-    /// The part so far.
-    Snapshot(Snapshot),
+    /// The evidence of the part so far.
+    Snapshot(Box<Evidence>),
     /// Threads that wait longer than the deadline.
     Hang(Vec<Row>),
     /// Threads of the program hang.
@@ -74,21 +75,10 @@ pub enum Piece {
     Part(Box<Measured>),
 }
 
-/// The rows of a part of the trace up to now, and the verdict on them.
-#[derive(Clone)]
-pub struct Snapshot {
-    pub rows: Vec<Row>,
-    pub verdict: Option<Verdict>,
-    pub reason: Option<String>,
-    pub processes: u32,
-}
-
 /// The result of the measurement.
 #[derive(Clone)]
 pub struct Measured {
-    pub parameters: Parameters,
-    pub rows: Vec<Row>,
-    pub warnings: Vec<Warning>,
+    pub seen: Observed,
     /// Waits with their names, for charts.
     pub waits: Vec<NamedWait>,
     /// The begin of the trace on the clock of the kernel's records, in ns.
@@ -97,14 +87,6 @@ pub struct Measured {
     pub status: Option<u8>,
     /// The preempted holders, if the plan wants them.
     pub preempted: Counted,
-}
-
-impl Measured {
-    /// Adds the rows of watched words.
-    pub fn add(&mut self, (rows, warning): (Vec<Row>, Option<Warning>)) {
-        self.rows.extend(rows);
-        self.warnings.extend(warning);
-    }
 }
 
 /// Period at which the threads' notes are read.
@@ -275,7 +257,7 @@ impl Begun {
         watch.waits.preempted = plan.preempted.then(Preempted::default);
         watch.watch(observer);
         let mut measured = watch.finish()?;
-        measured.add(inside.words.finish());
+        measured.seen.add_words(inside.words.finish());
         Ok(measured)
     }
 }
@@ -672,7 +654,7 @@ impl Watch<'_> {
     fn finish(mut self) -> anyhow::Result<Measured> {
         let unseen = if self.parts.has_earlier() { None } else { self.check_seen(self.memory.region())? };
         let (mut measured, _) = self.measured(Instant::now());
-        measured.warnings.extend(unseen);
+        measured.seen.warnings.extend(unseen);
         Ok(measured)
     }
 
@@ -681,15 +663,8 @@ impl Watch<'_> {
         // A name is kept once it is found, so the memory map must be known before.
         self.read_maps();
         let after = self.marks(Longest::Kept);
-        let (built, mut diagnosis) = self.diagnose(&after, self.parts.elapsed_s(now));
-        let (verdict, reason) = (diagnosis.verdict, diagnosis.reason.take());
-        let processes = self.memory.region().processes().count() as u32;
-        Piece::Snapshot(Snapshot {
-            rows: joined(built.rows, self.stuck.rows.clone(), diagnosis),
-            verdict,
-            reason,
-            processes,
-        })
+        let (_, evidence) = self.evidence(&after, self.parts.elapsed_s(now));
+        Piece::Snapshot(Box::new(Evidence { stuck: self.stuck.rows.clone(), ..evidence }))
     }
 
     /// Returns the program and its arguments.
@@ -697,8 +672,8 @@ impl Watch<'_> {
         self.plan.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect()
     }
 
-    /// Returns the rows of the part up to `after`, and the diagnosis that they and the samples allow.
-    fn diagnose(&mut self, after: &Marks, elapsed_s: f64) -> (Built, Diagnosis) {
+    /// Returns the evidence of the part up to `after`, which takes the rows and the slots of what is built.
+    fn evidence(&mut self, after: &Marks, elapsed_s: f64) -> (Built, Evidence) {
         let (region, before, program) = (self.memory.region(), &self.before, self.words());
         let window = self.before.window(after);
         let thread_time_s = after.thread_time_since(before);
@@ -711,27 +686,23 @@ impl Watch<'_> {
         let mut python = python_locks::places(&self.profile, &mut self.names, &known_as);
         // All locks of Python are acquired at one call site, so a group of them has no place.
         python.retain(|slot, _| !places::is_folded(region, *slot));
-        let span = rows::Span { region, window, labels, thread_time_s, is_whole, python: &python };
-        let mut built = rows::build(span, &mut self.names, &self.waits, &self.hangs, &self.time);
+        let counted = rows::Span { region, window, labels, thread_time_s, is_whole, python: &python };
+        let mut built = rows::build(counted, &mut self.names, &self.waits, &self.hangs, &self.time);
         rows::mark_reached(&mut built.rows, &self.stuck.rows);
-        let evidence = Evidence {
+        let sources = Sources {
             profile: &self.profile,
             names: &mut self.names,
             known_as,
             region: Some(region),
             window,
             java: &self.java,
-            program: &program,
-            cpus: self.session.cpus.len(),
-            elapsed_s,
-            busy_cpus_s: self.busy_cpus.since_s(),
-            thread_time_s,
-            named: HashMap::new(),
-            parked: self.profile.parking_locks(),
             uses: None,
         };
-        let diagnosis = evidence.diagnose(&mut built.rows, &built.slots);
-        (built, diagnosis)
+        let (cpus, busy_cpus_s) = (self.session.cpus.len(), self.busy_cpus.since_s());
+        let processes = region.processes().count() as u32;
+        let span = Span { program, cpus, elapsed_s, processes, busy_cpus_s, thread_time_s, has_calls: false };
+        let (rows, slots) = (std::mem::take(&mut built.rows), std::mem::take(&mut built.slots));
+        (built, sources.evidence(span, rows, slots))
     }
 
     /// Returns the record of the part, and the sums at its end.
@@ -745,11 +716,9 @@ impl Watch<'_> {
         // A thread that died while it waited still waits.
         self.hangs.note_new(region, &self.time, self.plan.deadline);
         let after = self.marks(Longest::Reset);
-        let (built, mut diagnosis) = self.diagnose(&after, elapsed_s);
-        let hang = self.stuck.found.take();
-        diagnosis.note_hang(hang.as_ref());
-        let (verdict, verdict_reason) = (diagnosis.verdict, diagnosis.reason.take());
-        let (no_symbols, sparse) = (diagnosis.no_symbols.take(), diagnosis.sparse_samples.take());
+        let (built, mut evidence) = self.evidence(&after, elapsed_s);
+        evidence.hang = self.stuck.found.take();
+        evidence.stuck = std::mem::take(&mut self.stuck.rows);
         let before = &self.before;
         let window = before.window(&after);
         let lost = Lost { samples: self.profile.lost, ..after.lost.since(&before.lost) };
@@ -768,8 +737,6 @@ impl Watch<'_> {
         warnings.extend(built.cycles_cut.map(|reason| CyclesCut { reason: reason.to_string() }.into()));
         let without_room = after.labels.without_room_since(&before.labels);
         warnings.extend((without_room > 0).then(|| ManyLabels { requests: without_room }.into()));
-        warnings.extend(no_symbols.map(Warning::from));
-        warnings.extend(sparse.map(Warning::from));
         warnings.extend(DamagedMemory::found_in(region).map(Warning::from));
         warnings.extend(self.other_users.warnings(false));
         warnings.extend(UnloadedProgram::of(region).map(Warning::from));
@@ -792,17 +759,15 @@ impl Watch<'_> {
             lost,
             locks_left_out: built.locks_left_out,
             sites_left_out: built.sites_left_out,
-            verdict,
-            verdict_reason,
-            hang,
+            verdict: None,
+            verdict_reason: None,
+            hang: None,
             samples: self.profile.samples,
             lowered: self.recording.lowered.clone(),
             part,
             all: self.plan.all,
             confirmation: None,
         };
-        let stuck = std::mem::take(&mut self.stuck.rows);
-        let rows = joined(built.rows, stuck, diagnosis);
         let (switches, time) = (self.switches.as_ref(), &self.time);
         let preempted = self.waits.preempted.as_ref();
         let preempted = preempted
@@ -810,7 +775,8 @@ impl Watch<'_> {
             .unwrap_or_default();
         let status = self.running.shell_status();
         let (waits, began_raw_ns) = (built.waits, self.time.began_raw_ns());
-        let measured = Measured { parameters, rows, warnings, waits, began_raw_ns, status, preempted };
+        let seen = Observed { parameters, warnings, evidence, words: Vec::new() };
+        let measured = Measured { seen, waits, began_raw_ns, status, preempted };
         (measured, after)
     }
 
@@ -822,7 +788,7 @@ impl Watch<'_> {
             (None, Some(signal)) => format!("it was killed by signal {signal}"),
             (None, None) => "it is still running".to_owned(),
         };
-        let has_samples = self.profile.samples >= FEWEST_SAMPLES && self.profile.lives().next().is_some();
+        let has_samples = self.profile.samples >= FEWEST_SAMPLES && self.profile.has_lives();
         let is_loaded = region.processes().count() > 0;
         if region.pairs().count() > 0 {
             return Ok(None);
@@ -841,11 +807,6 @@ impl Watch<'_> {
         );
         Ok(Some(NoLockCalls { is_loaded, has_futex_calls: false }.into()))
     }
-}
-
-/// Returns all rows of a record, in their order.
-fn joined(rows: Vec<Row>, stuck: Vec<Row>, diagnosis: Diagnosis) -> Vec<Row> {
-    [rows, stuck, diagnosis.locks, diagnosis.budgets, diagnosis.findings, diagnosis.places].concat()
 }
 
 /// Returns the share of a part in which switches were recorded.

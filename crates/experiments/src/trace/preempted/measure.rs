@@ -132,7 +132,7 @@ fn with_remedies(
                 ));
                 continue;
             }
-            side.note(&traced.preempted, traced.parameters.elapsed_s);
+            side.note(&traced.preempted, traced.seen.parameters.elapsed_s);
             if side.remedy == Remedy::Plain && first.is_none() {
                 first = Some(traced);
             }
@@ -147,7 +147,7 @@ fn with_remedies(
 }
 
 fn measured(traced: Traced, remedies: Vec<Row>, rounds: u32) -> Measured {
-    let (known, traced_parameters) = (&traced.preempted, traced.parameters);
+    let (known, traced_parameters) = (&traced.preempted, traced.seen.parameters);
     let [holds, holds_known] = known.holds;
     let parameters = Parameters {
         program: traced_parameters.program,
@@ -169,5 +169,5 @@ fn measured(traced: Traced, remedies: Vec<Row>, rounds: u32) -> Measured {
     };
     let mut rows = rows(known);
     rows.extend(remedies);
-    Measured { parameters, rows, warnings: traced.warnings, status: traced.status }
+    Measured { parameters, rows, warnings: traced.seen.warnings, status: traced.status }
 }

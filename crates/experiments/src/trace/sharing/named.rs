@@ -39,9 +39,10 @@ fn share_of(samples: u64, totals: &Totals) -> Option<(f64, Interval)> {
 
 impl Namer<'_> {
     /// Returns the row of all samples, and those of the lines that have most of the CPU time, the first with the most.
-    pub fn rows(&mut self) -> Vec<Row> {
+    /// `ready_share` is the part of the time that threads had something to run and no CPU.
+    pub fn rows(&mut self, ready_share: f64) -> Vec<Row> {
         let lines = self.profile.lines();
-        let mut rows = vec![self.total(lines)];
+        let mut rows = vec![self.total(lines, ready_share)];
         let counted = |line: &Line| if line.contended > 0 { line.contended } else { line.samples };
         let mut found: Vec<((u32, u64), &Line)> = lines.lines().collect();
         found.retain(|(_, line)| share_of(counted(line), &lines.totals).is_some_and(|(share, _)| share >= LEAST_SHARE));
@@ -51,14 +52,14 @@ impl Namer<'_> {
         rows
     }
 
-    fn total(&mut self, lines: &Lines) -> Row {
+    fn total(&mut self, lines: &Lines, ready_share: f64) -> Row {
         let totals = lines.totals;
         let share = |count: u64| (totals.samples > 0).then(|| count as f64 / totals.samples as f64);
         Row {
             kind: RowKind::Total,
             samples: totals.samples,
             together: totals.together,
-            ready_share: Some(self.profile.ready_share()),
+            ready_share: Some(ready_share),
             lock_functions: self.lock_functions(lines),
             kernel_share: (totals.ran_ns > 0).then(|| 1.0 - totals.user_share()),
             addressed_share: share(totals.addressed),

@@ -10,7 +10,6 @@ use crate::trace::python_locks::PYTHON;
 use crate::trace::record::{Row, RowKind};
 use crate::trace::rules::Rule;
 use blame::frames::{Kind as FrameKind, is_lock_wrapper};
-use blame::places::site_label;
 use blame::sampling::waited::{Holder, Wait};
 use record::Bin;
 use std::collections::BTreeMap;
@@ -65,9 +64,9 @@ fn place_unplaced(by_place: &mut BTreeMap<Blocking, Blocked>) {
     }
 }
 
-impl Evidence<'_> {
+impl Evidence {
     /// Returns the cause by the activity of a lock's holders while others waited.
-    pub(super) fn holders(&mut self, object: &Object, rows: &Rows<'_>, limits: &Limits) -> Option<Cause> {
+    pub(super) fn holders(&self, object: &Object, rows: &Rows<'_>, limits: &Limits) -> Option<Cause> {
         let row = rows.of(object.wait);
         let shares = Shares::of(&object.waited, row.filter(|_| !object.is_polled()))?;
         let held_at = row.and_then(held_at);
@@ -227,7 +226,7 @@ impl Evidence<'_> {
 
     /// Returns the cause for a holder that was blocked itself: the blocking function, and its caller. Where it waited
     /// for another lock, that lock's holder is the one that counts.
-    fn blocked_holder(&mut self, object: &Object, share: f64, rows: &Rows<'_>, limits: &Limits) -> Cause {
+    fn blocked_holder(&self, object: &Object, share: f64, rows: &Rows<'_>, limits: &Limits) -> Cause {
         let mut by_place: BTreeMap<Blocking, Blocked> = BTreeMap::new();
         let (mut sampled_s, mut by_itself_s) = (0.0, 0.0);
         for (holder, seconds) in &object.waited.holders {
@@ -241,7 +240,7 @@ impl Evidence<'_> {
                 by_itself_s += seconds;
             }
             let held = rows.first_of(held);
-            let acquired_at = self.region.zip(pair).map(|(region, pair)| site_label(region, self.names, pair));
+            let acquired_at = pair.and_then(|pair| self.site_label(pair)).map(str::to_owned);
             let (wait, path) = match holder {
                 Holder::Blocked { wait, path, .. } => (wait, path),
                 Holder::Chained { is_running, .. } => {

@@ -4,41 +4,38 @@
 use super::super::objects::{INTERPRETER, MAP, Object, function_in};
 use super::super::{Cause, Evidence, LEAST_READY, Measure, Rows};
 use super::Limits;
-use crate::trace::aggregate::Window;
+use crate::trace::evidence::{Library, NotedPair};
 use crate::trace::rules::Rule;
 use blame::frames::Kind as FrameKind;
-use blame::places::{lock_name, site_label};
 use blame::sampling::waited::Holder;
-use interpose::{Kind, Region};
-use std::sync::atomic::Ordering::Relaxed;
+use interpose::Kind;
 
 /// Pauses between two tries that are longer than holds by this factor are the reason of the wait.
 const LATE: f64 = 4.0;
 
-impl Evidence<'_> {
+impl Evidence {
     /// Returns the cause if broadcasts of a condition wake threads for nothing, which then meet again at its mutex.
-    pub(super) fn herd(&mut self, slot: u32, object: &Object) -> Option<Cause> {
+    pub(super) fn herd(&self, slot: u32, object: &Object) -> Option<Cause> {
         const MOST: f64 = 0.5;
-        let (region, waited) = (self.region?, &object.waited);
+        let (library, waited) = (self.library.as_ref()?, &object.waited);
         let (condition, seconds) = waited.after_condition.iter().max_by(|one, other| one.1.total_cmp(other.1))?;
         let share = seconds / waited.seconds;
-        let counts = |place: u32| self.window.counts(place);
-        let pairs = || region.pairs().filter(|(_, pair)| pair.lock.load(Relaxed) == *condition);
-        let is = |pair: &interpose::Pair, kind: Kind| Kind::of(pair.kind.load(Relaxed)) == Some(kind);
-        let broadcasts = pairs().filter(|(_, pair)| is(pair, Kind::Broadcast));
-        let (place, _) = broadcasts.max_by_key(|(place, _)| counts(*place).signals())?;
-        let vain_share = vain_share(region, self.window, &[*condition]);
+        let pairs = |kind: Kind| {
+            let is_its = move |pair: &&NotedPair| pair.lock == *condition && Kind::of(pair.kind) == Some(kind);
+            library.pairs.values().filter(is_its)
+        };
+        let broadcast = pairs(Kind::Broadcast).max_by_key(|pair| pair.signals)?;
+        let vain_share = vain_share(library, &[*condition]);
         if share < MOST || vain_share < MOST {
             return None;
         }
-        let waiting =
-            pairs().filter(|(_, pair)| is(pair, Kind::Cond)).max_by_key(|(place, _)| counts(*place).acquisitions);
-        let (condition, broadcast) = (lock_name(region, self.names, *condition), site_label(region, self.names, place));
+        let waiting = pairs(Kind::Cond).max_by_key(|pair| pair.acquisitions);
+        let (condition, broadcast) = (self.lock_name(*condition)?, broadcast.site.clone());
         let function = broadcast.split(" (").next().unwrap_or(&broadcast).to_owned();
-        let waits_in = waiting.map(|(place, _)| site_label(region, self.names, place));
+        let waits_in = waiting.map(|pair| &pair.site);
         let waits_in =
-            waits_in.map_or_else(String::new, |site| format!(" in {}", site.split(" (").next().unwrap_or(&site)));
-        let mutex = lock_name(region, self.names, slot);
+            waits_in.map_or_else(String::new, |site| format!(" in {}", site.split(" (").next().unwrap_or(site)));
+        let mutex = self.lock_name(slot)?;
         let percent = |share: f64| terminal::percent(share);
         Some(Cause {
             rule: Rule::ThunderingHerd,
@@ -60,7 +57,7 @@ impl Evidence<'_> {
         })
     }
 
-    pub(super) fn of_allocator(&mut self, object: &Object) -> Cause {
+    pub(super) fn of_allocator(&self, object: &Object) -> Cause {
         if self.is_heap_of_musl(object) {
             let most = object.waited.most_waiters;
             return Cause {
@@ -87,7 +84,7 @@ impl Evidence<'_> {
         }
     }
 
-    pub(super) fn of_stream(&mut self, object: &Object, rows: &Rows<'_>, limits: &Limits) -> Cause {
+    pub(super) fn of_stream(&self, object: &Object, rows: &Rows<'_>, limits: &Limits) -> Cause {
         let most = object.waited.most_waiters;
         let peers = self.peers(object, rows, false, limits).filter(|cause| cause.remedy.is_some());
         let activity = peers.map_or_else(String::new, |cause| format!("; {}", cause.text));
@@ -103,7 +100,7 @@ impl Evidence<'_> {
     }
 
     /// Returns the cause for a lock of the C library, which is held in a function of the library.
-    pub(super) fn of_library(&mut self, object: &Object) -> Cause {
+    pub(super) fn of_library(&self, object: &Object) -> Cause {
         let most = terminal::counted(object.waited.most_waiters, "thread");
         let known = object.frames.library_call();
         let call = known.unwrap_or("a function of the C library").to_owned();
@@ -124,7 +121,7 @@ impl Evidence<'_> {
         }
     }
 
-    pub(super) fn of_once(&mut self, object: &Object, rows: &Rows<'_>, limits: &Limits) -> Cause {
+    pub(super) fn of_once(&self, object: &Object, rows: &Rows<'_>, limits: &Limits) -> Cause {
         let most = terminal::counted(object.waited.most_waiters, "thread");
         let peers = self.peers(object, rows, false, limits).filter(|cause| cause.share > 0.5);
         let activity = peers.map_or_else(String::new, |cause| format!(": {}", cause.text));
@@ -169,7 +166,7 @@ impl Evidence<'_> {
 
     /// Returns the cause for a lock that its waiters try to acquire again and again: the activity of its holders, or the
     /// pauses between two tries.
-    pub(super) fn polled(&mut self, object: &Object, rows: &Rows<'_>, limits: &Limits) -> Option<Cause> {
+    pub(super) fn polled(&self, object: &Object, rows: &Rows<'_>, limits: &Limits) -> Option<Cause> {
         let lock = &object.name;
         // A thread that tries without a pause has no call path.
         let site = rows.most_tried(object.wait).filter(|_| object.frames.own().next().is_none());
@@ -224,19 +221,17 @@ impl Evidence<'_> {
 
 /// Returns the part of the wakes of some conditions that found nothing to do. One without broadcasts has none: a signal
 /// wakes one thread, and if another took what that was woken for, it waited no longer because of the signal.
-pub(in crate::trace::diagnosis) fn vain_share(region: &Region, window: Window<'_>, conditions: &[u32]) -> f64 {
-    let pairs = |kind: Kind| region.pairs().filter(move |(_, pair)| Kind::of(pair.kind.load(Relaxed)) == Some(kind));
-    let broadcasts = pairs(Kind::Broadcast).filter(|(place, _)| window.counts(*place).signals() > 0);
-    let woken_all_at_once: Vec<u32> = broadcasts.map(|(_, pair)| pair.lock.load(Relaxed)).collect();
+pub(in crate::trace::diagnosis) fn vain_share(library: &Library, conditions: &[u32]) -> f64 {
+    let pairs = |kind: Kind| library.pairs.values().filter(move |pair| Kind::of(pair.kind) == Some(kind));
+    let broadcasts = pairs(Kind::Broadcast).filter(|pair| pair.signals > 0);
+    let woken_all_at_once: Vec<u32> = broadcasts.map(|pair| pair.lock).collect();
     let (mut vain, mut wakes) = (0_u64, 0_u64);
-    for (place, pair) in pairs(Kind::Cond) {
-        let condition = pair.lock.load(Relaxed);
-        if !conditions.contains(&condition) || !woken_all_at_once.contains(&condition) {
+    for pair in pairs(Kind::Cond) {
+        if !conditions.contains(&pair.lock) || !woken_all_at_once.contains(&pair.lock) {
             continue;
         }
-        let counts = window.counts(place);
-        vain = vain.saturating_add(counts.vain_wakes());
-        wakes = wakes.saturating_add(counts.acquisitions);
+        vain = vain.saturating_add(pair.signals);
+        wakes = wakes.saturating_add(pair.acquisitions);
     }
     vain as f64 / wakes.max(1) as f64
 }

@@ -20,9 +20,9 @@ use blame::frames::Kind as FrameKind;
 use blame::sampling::waited::{Holder, Wait};
 use kinds::{of_interpreter, of_map};
 
-impl Evidence<'_> {
+impl Evidence {
     /// Returns the cause of the long waits for a lock, and the remedy.
-    pub(super) fn finding(&mut self, object: &Object, rows: &Rows<'_>, limits: &Limits, workers: &[Worker<'_>]) -> Row {
+    pub(super) fn finding(&self, object: &Object, rows: &Rows<'_>, limits: &Limits, workers: &[Worker<'_>]) -> Row {
         let row = rows.of(object.wait);
         let cause = match object.wait {
             _ if object.kind == FrameKind::Allocator.name() => Some(self.of_allocator(object)),
@@ -111,14 +111,14 @@ impl Evidence<'_> {
     }
 }
 
-impl Evidence<'_> {
+impl Evidence {
     /// Returns the processes that had the lock of a file for most of the wait, which are known where their threads are not.
     fn owner(&self, object: &Object) -> Option<String> {
         let others = &object.waited.other_processes;
         let share = others.values().sum::<f64>() / object.waited.seconds.max(1e-9);
         let (process, most_s) = others.iter().max_by(|one, other| one.1.total_cmp(other.1).then(other.0.cmp(one.0)))?;
         (object.kind == FILE_LOCK && share > 0.5).then(|| {
-            let name = self.profile.owner_name(*process).map_or_else(String::new, |name| format!("{name}, "));
+            let name = self.samples.owner_name(*process).map_or_else(String::new, |name| format!("{name}, "));
             let share = terminal::percent(share.min(1.0));
             match *most_s > 0.5 * object.waited.seconds {
                 true => format!(

@@ -16,19 +16,13 @@ const LEAST_SEEN: f64 = 0.2;
 /// A thread that is blocked in the function which acquires a lock for more than this part of the wait holds it.
 const SURE: f64 = 0.85;
 
-impl Evidence<'_> {
+impl Evidence {
     /// Returns the waits of the threads that were in the function which acquires a word, or in the one that releases it:
     /// they hold it, mostly. `is_blocked` if the holder is known to have been blocked.
     ///
     /// Where several of them were blocked there at the same time, they do not hold a lock that excludes. Where none was,
     /// and the program hardly ran, another function holds it. In both cases nothing is known of the holder.
-    pub(super) fn peers(
-        &mut self,
-        object: &Object,
-        rows: &Rows<'_>,
-        is_blocked: bool,
-        limits: &Limits,
-    ) -> Option<Cause> {
+    pub(super) fn peers(&self, object: &Object, rows: &Rows<'_>, is_blocked: bool, limits: &Limits) -> Option<Cause> {
         let acquirer = object.frames.caller()?;
         let name = function_of(&acquirer.site)?;
         // All locks of Python are released in one function of the interpreter.
@@ -47,7 +41,7 @@ impl Evidence<'_> {
 
     /// Returns the waits of the threads in a function that releases a word, or else in the one that acquires it.
     fn peers_in(
-        &mut self,
+        &self,
         released_in: Option<String>,
         (acquirer, name): (&Frame, &str),
         object: &Object,
@@ -159,7 +153,7 @@ impl Evidence<'_> {
 
     /// Returns whether a path is in the function that acquires a lock. A function of the language's library, into which a
     /// closure was inlined, is known by its begin: other closures are in functions of the same name.
-    pub(in super::super) fn is_inside(&mut self, path: Path, acquirer: &Frame) -> bool {
+    pub(in super::super) fn is_inside(&self, path: Path, acquirer: &Frame) -> bool {
         let frames = self.frames(path);
         if acquirer.is_runtime {
             return acquirer.begin != 0 && frames.frames.iter().any(|frame| frame.begin == acquirer.begin);

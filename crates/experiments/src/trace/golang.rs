@@ -1,21 +1,16 @@
 //! The waits of goroutines for mutexes, channels and other objects, of an unmodified Go program.
 
-mod rows;
-
-use super::diagnosis::UNSEEN_GOROUTINES;
-use super::measure::{Measured, Piece, Snapshot};
-use super::plan::Parameters;
-use super::record::Row;
+use super::evidence::GoProcess;
+use super::measure::{Measured, NamedWait, Piece};
 use super::warnings::ExportCut;
-use blame::golang::{Event, Follower, Probes, Program, StackNumber, Unfit, Waits, is_go};
+use blame::golang::{Event, Follower, Probes, Program, Single, StackNumber, Unfit, Waits, is_go};
 use blame::names::{Names, PATIENCE, map_of, message};
 use blame::purpose::Purpose;
 use blame::watchpoints::{Limits, Schedule};
 use blame::{AFTER_THE_END, Allowance};
 use harness::Observer;
 use instruments::clock::{monotonic_raw_ns, thread_cpu_ns};
-use instruments::warning::{Warning, WarningKind};
-use rows::{Builder, Diagnosed};
+use instruments::warning::WarningKind;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::io;
@@ -86,8 +81,6 @@ const COST_NS: f64 = 5_000.0;
 const LIMITS: Limits = Limits { window_s: 0.25, accesses: 50_000 };
 const TICK: Duration = Duration::from_millis(5);
 const MAPS_PERIOD: Duration = Duration::from_millis(500);
-/// Windows that cover more of the run are not worth a warning.
-const NEARLY_ALL: f64 = 0.95;
 
 impl<'a> Goroutines<'a> {
     /// Follows the goroutines of running processes, as far as they are Go programs, from the return of this call on. With
@@ -111,7 +104,7 @@ impl<'a> Goroutines<'a> {
         Self { observer, watches: vec![Watch::begin(pid, None, room)], room, waited_s: HashMap::new() }
     }
 
-    /// Ends it, and adds the waits to the last record.
+    /// Ends it, and adds the waits to those of the threads.
     pub fn finish(self, measured: &mut Measured) {
         self.watches.iter().for_each(Watch::stop);
         let until = Instant::now() + AFTER_THE_END;
@@ -133,8 +126,8 @@ impl<'a> Goroutines<'a> {
         let (mut new, mut are_seen): (Vec<(LockKey, f64)>, bool) = (Vec::new(), true);
         for watch in &self.watches {
             let seen = watch.seen(false);
-            are_seen &= seen.as_ref().is_some_and(|seen| seen.refused.is_none() && seen.watched_s > 0.0);
-            for row in seen.map(|seen| watch.locks(&seen)).unwrap_or_default() {
+            are_seen &= seen.as_ref().is_some_and(|seen| seen.refusal.is_none() && seen.watched_s > 0.0);
+            for row in seen.map(|seen| seen.locks()).unwrap_or_default() {
                 let key = (row.process, row.address, row.lock);
                 let before = self.waited_s.insert(key.clone(), row.wait_total_s).unwrap_or(0.0);
                 new.push((key, (row.wait_total_s - before).max(0.0)));
@@ -170,12 +163,13 @@ impl Observer<Piece> for Goroutines<'_> {
             }
             Piece::Snapshot(snapshot) => {
                 let mut snapshot = snapshot.clone();
-                self.watches.iter().for_each(|watch| watch.add_to_snapshot(&mut snapshot));
+                snapshot.goroutines.extend(self.watches.iter().filter_map(|watch| watch.seen(false)));
                 self.observer.piece(&Piece::Snapshot(snapshot))
             }
             Piece::Part(measured) => {
                 let mut measured = measured.clone();
-                self.watches.iter().for_each(|watch| watch.end_part(&mut measured));
+                let of_part = self.watches.iter().filter_map(|watch| watch.seen(true));
+                measured.seen.evidence.goroutines.extend(of_part);
                 self.waited_s.clear();
                 self.observer.piece(&Piece::Part(measured))
             }
@@ -206,8 +200,9 @@ impl Watch {
 
     /// Returns what was seen by now, and begins the next part if this one ends; `None` if it is not a Go program, or one that
     /// had ended before.
-    fn seen(&self, ends_part: bool) -> Option<Seen> {
-        let mut watched = locked(&self.work.as_ref()?.0.watched);
+    fn seen(&self, ends_part: bool) -> Option<GoProcess> {
+        let (shared, _) = self.work.as_ref()?;
+        let mut watched = locked(&shared.watched);
         if ends_part {
             watched.follower.count_open_waits(monotonic_raw_ns());
         }
@@ -215,40 +210,15 @@ impl Watch {
         if ends_part {
             watched.begin_part();
         }
-        seen
-    }
-
-    fn names(&self) -> Option<MutexGuard<'_, Names>> {
-        self.work.as_ref().map(|(shared, _)| locked(&shared.names))
-    }
-
-    /// Returns a row for each lock that goroutines waited for.
-    fn locks(&self, seen: &Seen) -> Vec<Row> {
-        let names = self.names();
-        names.map(|mut names| seen.builder(self.pid, &mut names, seen.elapsed_s).locks()).unwrap_or_default()
-    }
-
-    fn add_to_snapshot(&self, snapshot: &mut Snapshot) {
-        let Some((seen, mut names)) = self.seen(false).zip(self.names()) else { return };
-        if seen.refused.is_none() && seen.watched_s > 0.0 {
-            let Snapshot { rows, verdict, reason, processes } = snapshot;
-            let diagnosed = Diagnosed { rows, verdict, reason, processes: *processes };
-            seen.builder(self.pid, &mut names, seen.elapsed_s).add_to(diagnosed);
-        }
-    }
-
-    /// Ends a part of the trace: adds the waits to its record, and begins the next one.
-    fn end_part(&self, measured: &mut Measured) {
-        if let Some((seen, mut names)) = self.seen(true).zip(self.names()) {
-            seen.add_to(self.pid, &mut names, measured);
-        }
+        drop(watched);
+        Some(seen?.named(self.pid, &mut locked(&shared.names)))
     }
 
     fn stop(&self) {
         self.work.iter().for_each(|(shared, _)| shared.stop.store(true, Relaxed));
     }
 
-    /// Ends it, and adds the waits to the last record: the rows, the verdict, and the findings. The kernel can keep the
+    /// Ends it, and adds the waits to those of the threads. The kernel can keep the
     /// thread waiting for a file system of the program's own, and ends it with contend if it does so longer than `until`.
     fn finish(mut self, measured: &mut Measured, until: Instant) {
         self.stop();
@@ -258,20 +228,18 @@ impl Watch {
             std::thread::sleep(TICK);
         }
         if !is_done() {
-            return measured.warnings.push(unseen("the system did not answer in time").into());
+            return measured.seen.warnings.push(unseen("the system did not answer in time").into());
         }
         let is_joined = !thread.is_finished() || thread.join().is_ok();
         let mut watched = locked(&shared.watched);
         if let Some(seen) = watched.seen().filter(|_| is_joined) {
-            let mut names = locked(&shared.names);
             let (kept, is_full) = watched.follower.take_kept();
-            // The rows give names first: those of equal locks have numbers by their waits.
-            seen.add_to(self.pid, &mut names, measured);
-            let (waits, count) =
-                seen.builder(self.pid, &mut names, seen.elapsed_s).single(&kept, measured.began_raw_ns);
+            let process = seen.named(self.pid, &mut locked(&shared.names));
+            let (waits, count) = single(&process, &kept, measured.began_raw_ns);
             let cut = ExportCut { waits: count, exported: waits.len() as u64 };
             measured.waits.extend(waits);
-            measured.warnings.extend((is_full && cut.exported < count).then(|| cut.into()));
+            measured.seen.warnings.extend((is_full && cut.exported < count).then(|| cut.into()));
+            measured.seen.evidence.goroutines.push(process);
         }
     }
 }
@@ -330,35 +298,46 @@ impl Watched {
 }
 
 impl Seen {
-    /// Returns the rows of waits, scaled to this time of the trace. The probes stay until the trace has its other rows, which
-    /// takes longer where contend gets no CPU; and a program may have begun later than the trace, or ended before it.
-    fn builder<'a>(&'a self, process: u32, names: &'a mut Names, of_trace_s: f64) -> Builder<'a> {
-        let elapsed_s = self.elapsed_s.min(of_trace_s);
-        let scale = elapsed_s / self.watched_s.max(f64::MIN_POSITIVE);
-        let Self { stacks, waits, purposes, .. } = self;
-        Builder { process, names, stacks, waits, purposes, elapsed_s, scale }
+    fn named(self, process: u32, names: &mut Names) -> GoProcess {
+        let Self { stacks, purposes, waits, elapsed_s, watched_s, lost, refused } = self;
+        let refusal = refused.map(|refused| (refused.clone().into(), refused.need == Need::Permission));
+        let process = GoProcess { process, elapsed_s, watched_s, lost, refusal, ..GoProcess::default() };
+        process.name(names, &stacks, &waits, &purposes)
     }
+}
 
-    fn add_to(&self, process: u32, names: &mut Names, measured: &mut Measured) {
-        if let Some(refused) = self.refused.clone() {
-            let reason = measured.parameters.verdict_reason.as_mut();
-            let is_permitted = refused.need != Need::Permission;
-            let reason = reason.filter(|reason| !is_permitted && *reason == UNSEEN_GOROUTINES);
-            reason.into_iter().for_each(|reason| reason.push_str(BY_PERMISSION));
-            measured.warnings.push(refused.into());
-            return;
-        }
-        let watched_share = (self.watched_s / self.elapsed_s.max(f64::MIN_POSITIVE)).min(1.0);
-        let warning = GoroutineWindows { watched_share, lost_events: self.lost };
-        measured.warnings.extend((watched_share < NEARLY_ALL || self.lost > 0).then(|| Warning::from(warning)));
-        // Without a window nothing is known.
-        if self.watched_s > 0.0 {
-            let Parameters { verdict, verdict_reason, processes, elapsed_s, .. } = &mut measured.parameters;
-            let diagnosed =
-                Diagnosed { rows: &mut measured.rows, verdict, reason: verdict_reason, processes: *processes };
-            self.builder(process, names, *elapsed_s).add_to(diagnosed);
-        }
+/// Returns single waits with names, and how many there were; but for sleep, I/O, those of the runtime, and those that ended
+/// before the trace began.
+fn single(process: &GoProcess, waits: &[Single], began_raw_ns: u64) -> (Vec<NamedWait>, u64) {
+    let path = |stack: StackNumber| process.paths.get(stack).filter(|path| path.kind.ends_by_others());
+    let counts = process.waits.iter().filter(|((_, stack), _)| path(*stack).is_some());
+    let count = counts.map(|(_, one)| one.waits.times.count).sum();
+    let since = |raw_ns: u64| raw_ns.saturating_sub(began_raw_ns) as f64;
+    let mut numbers = HashMap::new();
+    let mut named = Vec::new();
+    for wait in waits.iter().filter(|wait| wait.until_ns > began_raw_ns) {
+        let Some(path) = path(wait.stack) else { continue };
+        let mut number = |goroutine: u64| {
+            let next = numbers.len() as u32 + 1;
+            *numbers.entry(goroutine).or_insert(next)
+        };
+        let thread = number(wait.goroutine);
+        let releaser = wait.end.and_then(|end| end.releaser).map(number);
+        named.push(NamedWait {
+            process: process.process,
+            thread,
+            are_goroutines: true,
+            began: since(wait.since_ns),
+            ended: since(wait.until_ns),
+            in_vain: false,
+            releaser,
+            released: releaser.map(|_| since(wait.until_ns)),
+            lock: process.name_of(wait.object, path),
+            site: path.site.label.clone(),
+            holder: wait.end.map(|end| process.label(end.stack).to_owned()),
+        });
     }
+    (named, count)
 }
 
 impl Drop for Watch {
@@ -492,9 +471,6 @@ fn windows(
     }
 }
 
-/// The words that follow the verdict where only a permission is missing.
-const BY_PERMISSION: &str = " So does contend as root, or with CAP_PERFMON and CAP_BPF.";
-
 /// The waits of goroutines were not seen.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct UnseenGoroutines {
@@ -569,47 +545,12 @@ impl WarningKind for UnseenGoroutines {
     }
 }
 
-/// The waits of goroutines were seen in windows.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct GoroutineWindows {
-    pub watched_share: f64,
-    pub lost_events: u64,
-}
-
-impl WarningKind for GoroutineWindows {
-    const CODE: &'static str = "goroutine_windows";
-
-    fn message(&self) -> String {
-        let lost =
-            if self.lost_events > 0 { format!(", and {} events were lost", self.lost_events) } else { String::new() };
-        format!(
-            "goroutines were followed in windows, {} of the time{lost}: counts and quantiles are those of the windows, and \
-             sums are extrapolated",
-            terminal::percent(self.watched_share)
-        )
-    }
-
-    fn remedy(&self) -> &'static str {
-        "trace for longer; a wait that is longer than a window is counted as several"
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn watched() -> Watched {
         Watched { closed_s: 2.0, ..Watched::begin(0) }
-    }
-
-    #[test]
-    fn sums_are_those_of_the_trace_although_the_probes_stay() {
-        let scale = |elapsed_s, of_trace_s| {
-            let seen = Seen { elapsed_s, ..watched().seen().unwrap() };
-            seen.builder(1, &mut Names::default(), of_trace_s).scale
-        };
-        assert_eq!(scale(4.0, 3.0), 1.5);
-        assert_eq!(scale(2.0, 60.0), 1.0, "it ended early, or began late");
     }
 
     #[test]
