@@ -583,6 +583,8 @@ impl Frames {
                 let is_other = is_in_c_library && kind.is_none() && !is_of_c_library(function);
                 self.kind = by_caller(function).or(is_other.then_some(Kind::Library)).or(self.kind);
             }
+            // A future waits for the thread that makes its value, by whatever that ends.
+            Some(Kind::Once) if function.starts_with("std::__future_base") => self.kind = kind,
             // What an atomic's wait is part of says more. A mutex of Rust's library does not park its threads.
             Some(Kind::Park) => self.kind = kind.filter(|_| !function.contains("sync::mutex")).or(self.kind),
             Some(_) => {}
@@ -646,11 +648,6 @@ impl Frame {
     fn of_python(site: Site) -> Self {
         let is_of_library = is_of_library("", site.source.as_deref().unwrap_or_default());
         Self { site, is_runtime: false, is_in_c_library: false, is_of_library, begin: 0 }
-    }
-
-    /// Returns whether its name says that it acquires a lock.
-    pub fn has_name_of_lock(&self) -> bool {
-        self.site.symbol.as_deref().is_some_and(is_lock_function)
     }
 
     /// Returns whether its name says that it is a function of a lock, or one that waits.
