@@ -114,7 +114,7 @@ pub fn kind_by_use(purpose: Option<Purpose>, kind: Option<Kind>, is_named: bool)
 }
 
 /// Parts of functions' names: of the C library, C++, Rust, Go, OpenMP. The first that is found counts.
-const KINDS: [(&str, Kind); 53] = [
+const KINDS: [(&str, Kind); 56] = [
     ("clockjoin", Kind::Join),
     ("pthread_join", Kind::Join),
     ("pthread_once", Kind::Once),
@@ -123,6 +123,9 @@ const KINDS: [(&str, Kind); 53] = [
     ("parking_lot::once", Kind::Once),
     ("lll_lock_wait_private", Kind::Library),
     ("mtx_lock", Kind::Mutex),
+    ("cnd_wait", Kind::Condition),
+    ("cnd_timedwait", Kind::Condition),
+    ("thrd_join", Kind::Join),
     ("mtx_timedlock", Kind::Mutex),
     ("lll_mutex", Kind::Mutex),
     ("pthread_mutex", Kind::Mutex),
@@ -425,8 +428,9 @@ const OF_C_LIBRARY: [&str; 22] = [
 
 fn is_of_c_library(function: &str) -> bool {
     let name = plain(function);
-    let is_of_threads =
-        ["pthread_", "lll_", "sem_", "new_sem_", "futex_abstimed"].iter().any(|part| name.starts_with(part));
+    let is_of_threads = ["pthread_", "mtx_", "cnd_", "thrd_", "lll_", "sem_", "new_sem_", "futex_abstimed"]
+        .iter()
+        .any(|part| name.starts_with(part));
     is_of_threads || OF_C_LIBRARY.contains(&name)
 }
 

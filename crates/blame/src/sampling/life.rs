@@ -104,6 +104,11 @@ impl Life {
         waited.chain(self.ran.iter().map(move |(path, count)| (None, *path, ran_s * *count as f64 / samples)))
     }
 
+    /// Returns how long it was seen.
+    pub fn lived_s(&self) -> f64 {
+        self.seen_s - self.began_s
+    }
+
     /// Returns a path of it, as far as the function that the thread began with.
     pub fn any_path(&self) -> Option<Path> {
         self.path.or_else(|| self.ran.keys().next().copied())
@@ -127,8 +132,7 @@ impl Life {
         const LONGEST_S: f64 = 0.05;
         const FEWEST: u64 = 20;
         let slept_s = self.waits.iter().filter(|(wait, _)| is_sleep(wait)).map(|(_, seconds)| seconds).sum();
-        let naps =
-            Naps { slept_s, lived_s: self.seen_s - self.began_s, count: self.turns.saturating_sub(self.turns_before) };
+        let naps = Naps { slept_s, lived_s: self.lived_s(), count: self.turns.saturating_sub(self.turns_before) };
         let is_short = slept_s <= LONGEST_S * naps.count as f64 && naps.count >= FEWEST;
         // Where other programs have the CPUs, it would sleep in the time that it is ready.
         let without_ready_s = naps.lived_s - self.sum_s(1);

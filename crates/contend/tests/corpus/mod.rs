@@ -220,11 +220,7 @@ pub const UNCLEAR: [Free; 3] = [
         verdict: "undecided",
         reason: "may have held state_lock: for work, or for the answer to a request.",
     },
-    Free {
-        patient: "naps",
-        verdict: "undecided",
-        reason: "Threads slept in seat_lock: if that is a lock which sleeps between two tries",
-    },
+    Free { patient: "naps", verdict: "undecided", reason: "mostly in sleep_us (patients.c:" },
     Free {
         patient: "places",
         verdict: "not_locks",

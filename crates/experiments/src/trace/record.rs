@@ -318,6 +318,9 @@ pub struct Row {
 /// The type of a condition at which two threads wake each other in turn: a lock that both want, or a request and its answer.
 pub const IN_TURN: &str = "turns";
 
+/// The type of an object that is waited for, and whose purpose is not known.
+pub const UNKNOWN: &str = "unknown";
+
 fn one() -> u32 {
     1
 }

@@ -281,7 +281,7 @@ impl Evidence {
             }
         }
         name_python_words(rows, &objects);
-        name_gates(rows, &objects);
+        name_by_purpose(rows, &objects);
         let contention = self.contention(&whole, &findings);
         let (verdict, problem) = match (verdict, contention.problems.first()) {
             (Some(Verdict::NotLocks | Verdict::Undecided), Some(problem)) => (Some(Verdict::Contention), Some(problem)),
@@ -506,7 +506,7 @@ impl Evidence {
             let site = object.frames.own().next().map(|frame| &frame.site);
             Row {
                 address,
-                lock_type: object.kind.to_owned(),
+                lock_type: object.type_name().to_owned(),
                 symbol: site.and_then(|site| site.symbol.clone()),
                 source: site.and_then(|site| site.source.clone()),
                 wait_total_s: object.waited.seconds,
@@ -565,7 +565,11 @@ impl Evidence {
             return format!("Contention{without}: {}. The {waited}.", problem.verdict());
         }
         match verdict {
-            Verdict::Locks => return format!("Locks: {waited}{how}."),
+            Verdict::Locks => {
+                // What is waited for longer than locks may be what limits it.
+                let longer = self.work(whole, objects, rows, waited_s);
+                return format!("Locks: {waited}{how}.{}", longer.unwrap_or_default());
+            }
             Verdict::Undecided if self.java_refusal().is_some() => {
                 let why = self.java_refusal().unwrap_or_default();
                 return format!(
@@ -632,8 +636,10 @@ impl Evidence {
                 });
                 format!("{used} by it{}.{single}", others.unwrap_or_default())
             };
-            let others =
-                (whole.work_s > whole.ready_s).then(|| self.work(whole, objects, rows)).flatten().unwrap_or_default();
+            let others = (whole.work_s > whole.ready_s)
+                .then(|| self.work(whole, objects, rows, 0.0))
+                .flatten()
+                .unwrap_or_default();
             return format!(
                 "Not the locks: {} of thread time was ready without a CPU; {waited}. {advice}{others}",
                 percent(whole.ready_s / whole.lived_s)
@@ -650,7 +656,7 @@ impl Evidence {
         if is_cpu_bound {
             // Threads that wait for each other leave CPUs idle.
             let others = (cpus_used < 0.9 * allowed as f64)
-                .then(|| self.work(whole, objects, rows))
+                .then(|| self.work(whole, objects, rows, 0.0))
                 .flatten()
                 .unwrap_or_default();
             let limited = limited.map_or_else(|| ".".to_owned(), |limited| format!(", and {limited}"));
@@ -662,7 +668,7 @@ impl Evidence {
         format!(
             "Not the locks: the threads slept, or waited for work or answers, for {} of their time; {waited}.{}",
             percent(idle),
-            self.work(whole, objects, rows).unwrap_or_default()
+            self.work(whole, objects, rows, 0.0).unwrap_or_default()
         )
     }
 }
@@ -870,13 +876,13 @@ fn name_python_words(rows: &mut [Row], objects: &[Object]) {
     }
 }
 
-/// Gives the rows of words that are held while the holder waits for work the type of such a wait.
-fn name_gates(rows: &mut [Row], objects: &[Object]) {
-    for object in objects.iter().filter(|object| object.kind == Kind::Park.name()) {
+/// Gives the rows of words that are no locks, as far as is known, the type of what they are.
+fn name_by_purpose(rows: &mut [Row], objects: &[Object]) {
+    for object in objects.iter().filter(|object| object.part != Part::Lock) {
         let Wait::Word { process, address } = object.wait else { continue };
         let address = format!("{address:#x}");
         for row in rows.iter_mut().filter(|row| row.process == process && row.address == address && row.excludes()) {
-            row.lock_type = object.kind.to_owned();
+            row.lock_type = object.type_name().to_owned();
         }
     }
 }

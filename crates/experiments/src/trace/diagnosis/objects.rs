@@ -6,7 +6,7 @@ use super::doubts::Unclear;
 use super::{Evidence, Rows};
 use crate::trace::evidence::NotedLock;
 use crate::trace::python_locks::{PythonPlace, is_work};
-use crate::trace::record::{HolderWait, IN_TURN, Row};
+use crate::trace::record::{HolderWait, IN_TURN, Row, UNKNOWN};
 use blame::frames::{Frame, Frames, Kind as FrameKind, function_of, kind_by_use};
 use blame::jvm::JavaLock;
 use blame::names::{Site, short};
@@ -453,6 +453,15 @@ impl Object {
             let share = terminal::percent(most / self.waited.seconds);
             format!("; one of {} such locks has {share} of the wait", terminal::count(instances.into()))
         })
+    }
+
+    /// Returns its type in records. One that may be for a lock, or for work, is not in the table of locks.
+    pub(super) fn type_name(&self) -> &'static str {
+        match self.part {
+            Part::Unknown => UNKNOWN,
+            Part::Work if self.kind == "futex" || self.kind.is_empty() => FrameKind::Park.name(),
+            _ => self.kind,
+        }
     }
 
     /// Returns whether most of its waits are those of threads that try again and again.

@@ -68,8 +68,10 @@ impl<'a> Group<'a> {
         self.objects.iter().find(has).is_some()
     }
 
+    /// Returns whether that is much of what a thread does.
     fn is_waited_for_by(&self, life: &Life) -> bool {
-        life.waits.keys().any(|wait| self.has(*wait))
+        let here = life.waits.iter().filter(|(wait, _)| self.has(**wait));
+        here.map(|(_, seconds)| seconds).sum::<f64>() >= LEAST_SHARE * life.lived_s()
     }
 
     /// Returns the longest waits, as far as they were recorded.
@@ -79,12 +81,13 @@ impl<'a> Group<'a> {
 }
 
 impl Evidence {
-    /// Returns the place at which threads waited for work most, who ended the waits, and what that thread did.
-    pub(super) fn work(&self, whole: &Budget, objects: &[Object], rows: &Rows<'_>) -> Option<String> {
+    /// Returns the place at which threads waited for work most, who ended the waits, and what that thread did; where it was for
+    /// `least_s` or more.
+    pub(super) fn work(&self, whole: &Budget, objects: &[Object], rows: &Rows<'_>, least_s: f64) -> Option<String> {
         let groups = Group::all(objects);
         let group = groups.first()?;
         let share = group.seconds / whole.lived_s.max(1e-9);
-        if share < LEAST_SHARE {
+        if share < LEAST_SHARE || group.seconds < least_s {
             return None;
         }
         let first = group.objects.first()?;
