@@ -775,7 +775,8 @@ impl Watch {
         let (program, busy_cpus_s) = (self.targets.first().words.clone(), self.busy_cpus.since_s());
         let (processes, has_calls) = (self.targets.all().count() as u32, self.rings.is_some());
         let thread_time_s = self.thread_time_s;
-        let span = Span { program, cpus, elapsed_s, processes, busy_cpus_s, thread_time_s, has_calls };
+        let threads = self.most_threads;
+        let span = Span { program, cpus, elapsed_s, processes, busy_cpus_s, thread_time_s, threads, has_calls };
         sources.evidence(span, rows, Vec::new())
     }
 

@@ -13,6 +13,8 @@ use std::collections::BTreeMap;
 
 /// Samples of less than this part of the threads' time say nothing about what limits the program.
 const MOST_OF_TIME: f64 = 0.5;
+/// Samples hardly find a thread that lives for a shorter time.
+const SHORT_LIFE_S: f64 = 0.05;
 
 /// The reason why the purpose of an object is not known.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -82,8 +84,11 @@ pub(super) enum Doubt {
         share: f64,
         place: String,
     },
-    /// The samples are of this part of the threads' time alone.
-    FewSamples(f64),
+    /// The samples are of this part of the threads' time alone: most threads ended too soon, or contend had no CPU for more.
+    FewSamples {
+        covered: f64,
+        are_short: bool,
+    },
 }
 
 impl Doubt {
@@ -123,10 +128,16 @@ impl Doubt {
                  thread that they wait for.",
                 whole_percent(*share)
             ),
-            Self::FewSamples(covered) => format!(
-                "Undecided: the samples are of {} of the time that threads lived, since most of these ended within milliseconds. To \
-                 begin and end threads may be what it does: a pool keeps them.",
-                whole_percent(*covered)
+            Self::FewSamples { covered, are_short } => format!(
+                "Undecided: the samples are of {} of the time that threads lived{}",
+                whole_percent(*covered),
+                match are_short {
+                    true => {
+                        ", since most of these ended within milliseconds. To begin and end threads may be what it does: a pool \
+                         keeps them."
+                    }
+                    false => ": trace it for longer, or on a machine with an idle CPU.",
+                }
             ),
         }
     }
@@ -150,7 +161,8 @@ impl Evidence {
         let uses_all_cpus = whole.on_cpu_s >= MANY_CPUS * self.cpus as f64 * self.elapsed_s;
         let sleeps = || self.sleeps(whole, objects, least_s);
         let hidden = (!uses_all_cpus).then(|| self.hidden_waits().or_else(sleeps)).flatten();
-        let few = (covered < MOST_OF_TIME).then_some(Doubt::FewSamples(covered));
+        let are_short = self.thread_time_s < SHORT_LIFE_S * f64::from(self.threads);
+        let few = (covered < MOST_OF_TIME).then_some(Doubt::FewSamples { covered, are_short });
         hidden.or_else(|| self.yields(whole)).or(few)
     }
 

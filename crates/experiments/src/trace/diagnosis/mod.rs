@@ -239,6 +239,7 @@ impl Evidence {
         // Few samples may have found a thread blocked, while the kernel's account says for how long they were.
         let least_locks_s = LOCKS_SHARE * whole.busy_s();
         let stated_s = if stated_s < least_locks_s && waited_s >= least_locks_s { waited_s } else { stated_s };
+        let waited_s = waited_s.max(stated_s);
         // The least wait is scaled as the waits are.
         let least_s = covered * LEAST_WAIT * self.elapsed_s;
         // Waits for a lock that may be no problem do not hide those for others.

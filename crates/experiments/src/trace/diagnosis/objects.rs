@@ -12,7 +12,7 @@ use blame::jvm::JavaLock;
 use blame::names::{Site, short};
 use blame::places::type_name;
 use blame::purpose::{Purpose, block_address};
-use blame::sampling::budget::{Part, call_name, is_for_requests, may_wait_for_map};
+use blame::sampling::budget::{Part, call_name, is_for_requests, may_be_for_answer, may_wait_for_map};
 use blame::sampling::life::Life;
 use blame::sampling::waited::{Holder, Path, Wait, Waited};
 use interpose::Kind;
@@ -293,7 +293,7 @@ impl Evidence {
             Wait::Hidden => (String::new(), "", Part::Unknown, false),
         };
         // A thread that waits for a lock whose holder waits for requests has nothing to do either: the lock is a gate.
-        let gate = if part == Part::Lock { gate(&waited) } else { None };
+        let gate = if part == Part::Lock { gate(&waited, self.library.is_some()) } else { None };
         let is_channel = matches!(wait, Wait::Call { file: 1.., .. }) && part == Part::Unknown;
         let unclear = match gate {
             Some(Part::Unknown) => Some(Unclear::Gate),
@@ -723,11 +723,17 @@ fn most_of(waited: &Waited) -> Option<Path> {
 
 /// Returns the reason to wait for a lock whose holders wait for requests for most of the time in which others wait for it;
 /// `Unknown` if they may wait for replies. `None` for other locks.
-fn gate(waited: &Waited) -> Option<Part> {
+fn gate(waited: &Waited, knows_sockets: bool) -> Option<Part> {
+    // Where the library notes what a thread holds, its sockets say for what it waits. A thread that polls may wait for an answer, too;
+    // one that waits for the next event of many, or for a connection, hardly does.
+    let part_of = |number: i64, part: Part| match part {
+        Part::Work if !knows_sockets && may_be_for_answer(number) => Part::Unknown,
+        part => part,
+    };
     let idle_s = |wanted: Part| {
         let is_idle = |holder: &Holder| match holder {
             Holder::Blocked { wait: Wait::Call { number, part, .. }, .. } => {
-                *part == wanted && is_for_requests(*number)
+                is_for_requests(*number) && part_of(*number, *part) == wanted
             }
             _ => false,
         };
