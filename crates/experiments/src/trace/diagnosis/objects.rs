@@ -305,6 +305,17 @@ impl Evidence {
         Object { wait, members, name, kind, part, spins, waited, frames, unclear, java: None }
     }
 
+    /// Returns whether several threads have a semaphore at a time: they were seen to, or its use shows it.
+    pub(super) fn is_pool(&self, object: &Object) -> bool {
+        let by_use = match object.wait {
+            Wait::Word { process, address } => {
+                self.words.get(&(process, address)).is_some_and(|word| word.purpose == Some(Purpose::Pool))
+            }
+            _ => false,
+        };
+        object.kind == FrameKind::Semaphore.name() && (object.waited.most_holders > 1 || by_use)
+    }
+
     /// Returns whether two threads, or threads with an object each, wake each other in turn.
     fn is_in_turn(&self, wait: Wait, rows: &Rows<'_>) -> bool {
         match wait {

@@ -109,7 +109,8 @@ impl Evidence {
         let called = if called.is_empty() { function.clone() } else { called.to_owned() };
         let lock = &object.name;
         // A semaphore that one thread at a time has acquired is a lock.
-        let is_pool = object.kind == FrameKind::Semaphore.name() && several_s > 0.1 * inside_s;
+        let is_semaphore = object.kind == FrameKind::Semaphore.name();
+        let is_pool = self.is_pool(object) || is_semaphore && several_s > 0.1 * inside_s;
         let is_shared = object.kind == FrameKind::RwLock.name() && several_s > 0.1 * inside_s;
         let held = match &released_in {
             _ if is_pool => "the threads that had acquired it",
