@@ -49,8 +49,9 @@ const VALUES: &[&str] = &["10ms", "2", "1s", "0.5", "50%", "true", "fifo:1", "0,
 /// Commands and flags that cannot be run here: the screen stays until a key is pressed, a container needs an engine, and
 /// without an end by a signal there is no other.
 const LEFT_OUT: &[(&str, &str)] = &[("top", ""), ("", "container"), ("", "until_signal"), ("", "help")];
-/// A run ends this long after its time, or after a signal, at the latest.
-const LATEST: Duration = Duration::from_secs(3);
+/// A run ends this long after its time, or after a signal, at the latest. In a development build, the analysis of what
+/// hundreds of threads did in a second takes several seconds itself.
+const LATEST: Duration = Duration::from_secs(if cfg!(debug_assertions) { 12 } else { 3 });
 /// A run that is still there by then is killed.
 const HANGS: Duration = Duration::from_secs(20);
 
