@@ -53,3 +53,18 @@ fn shortest(edges: &[Vec<usize>], first: usize, left: &mut usize) -> Option<Vec<
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::shortest;
+
+    #[test]
+    fn the_shortest_cycle_is_found_within_the_steps() {
+        // The way over 3 is longer, and 4 only waits for the cycle.
+        let edges = [vec![1, 3], vec![2], vec![0], vec![1], vec![0]];
+        let found = |first: usize, mut left: usize| (shortest(&edges, first, &mut left), left);
+        assert_eq!(found(0, 100), (Some(vec![0, 1, 2]), 95));
+        assert_eq!(found(4, 100).0, None);
+        assert_eq!(found(0, 3).0, None);
+    }
+}
