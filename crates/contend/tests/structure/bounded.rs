@@ -16,7 +16,7 @@ const LOOP: &str = r"(^|[ =(:|])(loop \{|while .+|from_fn\(\|\||successors\()";
 const BOUND: &str =
     r"\b[A-Z][A-Z0-9_]{3,}\b|allowance|\.spend\(|\.check\(|Instant::|\bleft\b|\buntil\b|is_over|interrupt|deadline";
 const REASON: &str = "// It ends";
-/// Lines above a loop in which the reason may stand.
+/// Lines above a loop that may have the reason.
 const ABOVE: usize = 3;
 
 /// Returns the lines with loops that have neither a bound nor a reason.

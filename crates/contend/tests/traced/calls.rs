@@ -25,12 +25,12 @@ pub fn watched(calls: &Path) -> Option<Command> {
     Some(command)
 }
 
-/// What a trace may change.
+/// The changes that a trace may make.
 pub struct Allowed<'a> {
     /// The directory of its output.
     pub output: &'a Path,
     pub pid: u32,
-    /// Whether the process is asked for a thread dump: by a file that requests it, and by SIGQUIT.
+    /// Whether a thread dump of the process may be requested: by a file, and by SIGQUIT.
     pub asks: bool,
     /// Whether code of the process may be probed.
     pub probes: bool,
@@ -113,7 +113,7 @@ impl Allowed<'_> {
 
     /// Returns whether the files that a call names may be changed.
     fn permits_files(&self, call: &Call<'_>) -> bool {
-        // A score of its own, so that the kernel ends a supervisor last.
+        // The score of a supervisor, which the kernel ends last.
         const OWN: [&str; 3] = ["/dev/null", "/dev/tty", "/proc/self/oom_score_adj"];
         let request = format!(".attach_pid{}", self.pid);
         let files = call.files();

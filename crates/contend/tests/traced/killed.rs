@@ -55,7 +55,7 @@ const CALLS: &[&str] = &[
     "ab --revisions HEAD~1,HEAD --build ./build ./built",
     "doctor",
 ];
-/// Commands that show records or texts, and start nothing; and those with tests of their own kills.
+/// Commands that show records or texts and start nothing, and those that other tests kill.
 const OTHERS: [&str; 15] = [
     "baseline",
     "compare",
