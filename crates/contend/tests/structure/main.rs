@@ -1,6 +1,7 @@
 //! The form of the repository: imports, documents, wording, output, manifests. `cargo xtask check` runs it; it says nothing
 //! about behaviour, so `cargo test` does not.
 
+mod bounded;
 mod documents;
 mod helpers;
 mod imports;

@@ -586,6 +586,7 @@ impl Watch {
         let found: Vec<_> = sampling::blocked_in(&pids).take(MOST_FOUND).collect();
         // All at once: a thread is known to have moved only after the last one.
         let now = monotonic_raw_ns();
+        // It ends: the events until `now` are in rings of a fixed size.
         let events: Vec<Event> = std::iter::from_fn(|| rings.next(now)).flatten().collect();
         // Threads that moved were found before or after their first call in the window, whose event has the call.
         let is_call = |event: &&Event| matches!(event.what, What::Call { .. } | What::Return { .. });
@@ -693,6 +694,7 @@ impl Watch {
     }
 
     fn note_until(&mut self, now: u64) {
+        // It ends: the events until `now` are in rings of a fixed size.
         while let Some(events) = self.rings.as_mut().and_then(|rings| rings.next(now)) {
             self.note(events);
         }
