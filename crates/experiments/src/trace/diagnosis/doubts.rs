@@ -1,6 +1,6 @@
 //! Doubts: waits whose purpose is not seen. They turn "not the locks" into "undecided", with the place and what would decide.
 
-use super::objects::Object;
+use super::objects::{Object, Unclear};
 use super::places::label;
 use super::{LOCKS_SHARE, MANY_CPUS};
 use crate::trace::evidence::Evidence;
@@ -15,17 +15,6 @@ use std::collections::BTreeMap;
 const MOST_OF_TIME: f64 = 0.5;
 /// Samples hardly find a thread that lives for a shorter time.
 const SHORT_LIFE_S: f64 = 0.05;
-
-/// The reason why the purpose of an object is not known.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Unclear {
-    /// A thread that waited for a message may have held it, for work or for an answer.
-    Gate,
-    /// In no sample did all threads wait that read from a pipe or a counter of events.
-    Channel,
-    /// Two threads wake each other in turn.
-    Turns,
-}
 
 /// Returns the object with the longest waits whose purpose is not known, and why.
 pub(super) fn unclear(objects: &[Object]) -> Option<(Unclear, &Object)> {
@@ -144,7 +133,7 @@ impl Doubt {
 }
 
 impl Evidence {
-    /// Returns the reason not to say that locks are no problem, if there is one. `covered` is the part of the threads' time that the
+    /// Returns the reason why locks may be a problem all the same, if there is one. `covered` is the part of the threads' time that the
     /// samples are of, and `least_s` the shortest wait that is a problem.
     pub(super) fn doubt(
         &self,
@@ -202,7 +191,7 @@ impl Evidence {
         let sum = |part: fn(&blame::sampling::life::Naps) -> f64| napping.iter().map(part).sum::<f64>();
         let (slept_s, lived_s) = (sum(|naps| naps.slept_s), sum(|naps| naps.lived_s));
         let (_, place) = self.most(paths.iter());
-        // One alone has nobody to wait for.
+        // One alone does not wait for another.
         (napping.len() > 1 && slept_s >= least_s && !place.is_empty()).then(|| Doubt::Naps {
             threads: napping.len(),
             share: slept_s / lived_s.max(1e-9),

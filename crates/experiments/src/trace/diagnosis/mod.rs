@@ -31,10 +31,10 @@ use blame::sampling::budget::{Budget, Part};
 use blame::sampling::life::Life;
 use blame::sampling::waited::{Path, Wait};
 use causes::{Limits, Shares, vain_share, waited};
-use doubts::{Doubt, Unclear, unclear};
+use doubts::{Doubt, unclear};
 use instruments::statistics::Interval;
 use instruments::warning::Warning;
-use objects::Object;
+use objects::{Object, Unclear};
 use std::collections::{BTreeMap, HashMap};
 
 /// The diagnosis.
@@ -567,7 +567,7 @@ impl Evidence {
         }
         match verdict {
             Verdict::Locks => {
-                // What is waited for longer than locks may be what limits it.
+                // Work that is waited for longer than locks may be the reason of the waits for these.
                 let longer = self.work(whole, objects, rows, waited_s);
                 return format!("Locks: {waited}{how}.{}", longer.unwrap_or_default());
             }
@@ -877,7 +877,7 @@ fn name_python_words(rows: &mut [Row], objects: &[Object]) {
     }
 }
 
-/// Gives the rows of words that are no locks, as far as is known, the type of what they are.
+/// Gives the rows of words that are not known to be locks another type.
 fn name_by_purpose(rows: &mut [Row], objects: &[Object]) {
     for object in objects.iter().filter(|object| object.part != Part::Lock) {
         let Wait::Word { process, address } = object.wait else { continue };

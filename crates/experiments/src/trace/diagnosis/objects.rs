@@ -2,7 +2,6 @@
 
 use super::activity::Activity;
 use super::causes::ENOUGH_S;
-use super::doubts::Unclear;
 use super::{Evidence, Rows};
 use crate::trace::evidence::NotedLock;
 use crate::trace::python_locks::{PythonPlace, is_work};
@@ -24,6 +23,17 @@ const MUSL_HEAP: &str = "__malloc_lock";
 pub(super) const MAP: &str = "the kernel's lock of the address space (mmap_lock)";
 
 pub(super) const FILE_LOCK: &str = "file lock";
+
+/// The reason why the purpose of an object is not known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Unclear {
+    /// A thread that waited for a message may have held it, for work or for an answer.
+    Gate,
+    /// In no sample did all threads wait that read from a pipe or a counter of events.
+    Channel,
+    /// Two threads wake each other in turn.
+    Turns,
+}
 
 /// An object that was waited for, with names.
 pub(super) struct Object {

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Objects at which threads wait for each other, one after another, are followed so far.
 const LONGEST_CHAIN: usize = 8;
-/// A smaller part of the threads' time is no answer to what they wait for.
+/// A smaller part of the threads' time does not say what limits them.
 const LEAST_SHARE: f64 = 0.05;
 
 /// A thread that ended most of the longest waits for an object.
