@@ -6,4 +6,5 @@ mod documents;
 mod helpers;
 mod imports;
 mod one_way_out;
+mod pure;
 mod switched_off;

@@ -41,8 +41,8 @@ impl Unclear {
                 object.place()
             ),
             Self::Turns => format!(
-                " Two threads wake each other in turn at {}: it may be a lock that both want, or a request and its answer. \
-                 Their order does not show which.",
+                " Threads wake each other in turn at {}: it may be a lock that they pass on, or a request and its answer. Their order \
+                 does not show which.",
                 object.name
             ),
         }

@@ -31,7 +31,7 @@ pub(super) enum Unclear {
     Gate,
     /// In no sample did all threads wait that read from a pipe or a counter of events.
     Channel,
-    /// Two threads wake each other in turn.
+    /// Threads wake each other in turn: two, or several with an object each.
     Turns,
 }
 
