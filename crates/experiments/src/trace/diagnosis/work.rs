@@ -36,21 +36,17 @@ impl<'a> Group<'a> {
     /// Returns the objects whose waits other threads of the program end, since they bring work: those of one place together, the
     /// longest waits first.
     fn all(objects: &'a [Object]) -> Vec<Self> {
-        let is_of_threads = |object: &&Object| {
-            object.part == Part::Work
-                && matches!(object.wait, Wait::Lock(_) | Wait::Word { .. })
-                && object.kind != Kind::Join.name()
-        };
-        let mut groups: BTreeMap<(&str, String), Self> = BTreeMap::new();
-        for object in objects.iter().filter(is_of_threads) {
-            let group = groups.entry((object.kind, object.place()));
-            let group = group.or_insert(Group { objects: Vec::new(), seconds: 0.0 });
-            group.objects.push(object);
-            group.seconds += object.waited.seconds;
+        let mut groups: BTreeMap<(&str, String), Vec<&Object>> = BTreeMap::new();
+        for object in objects.iter().filter(|object| is_of_threads(object)) {
+            groups.entry((object.kind, object.place())).or_default().push(object);
         }
-        let mut groups: Vec<Self> = groups.into_values().collect();
+        let mut groups: Vec<Self> = groups.into_values().map(Self::of).collect();
         groups.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
         groups
+    }
+
+    fn of(objects: Vec<&'a Object>) -> Self {
+        Self { seconds: objects.iter().map(|object| object.waited.seconds).sum(), objects }
     }
 
     /// Returns whether a wait is for one of the objects.
@@ -68,10 +64,9 @@ impl<'a> Group<'a> {
         self.objects.iter().find(has).is_some()
     }
 
-    /// Returns whether that is much of what a thread does.
-    fn is_waited_for_by(&self, life: &Life) -> bool {
-        let here = life.waits.iter().filter(|(wait, _)| self.has(**wait));
-        here.map(|(_, seconds)| seconds).sum::<f64>() >= LEAST_SHARE * life.lived_s()
+    /// Returns how long a thread waited for them.
+    fn waited_s(&self, life: &Life) -> f64 {
+        life.waits.iter().filter(|(wait, _)| self.has(**wait)).map(|(_, seconds)| seconds).sum()
     }
 
     /// Returns the longest waits, as far as they were recorded.
@@ -114,7 +109,7 @@ impl Evidence {
 
     /// Returns what the threads of a pool do while they have a part of it.
     fn of_pool(&self, group: &Group<'_>) -> String {
-        let waiters = self.samples.lives.iter().filter(|life| group.is_waited_for_by(life));
+        let waiters = self.samples.lives.iter().filter(|life| group.waited_s(life) > LEAST_SHARE * life.lived_s());
         let place = self.place_of(waiters, group).map(|(place, how, share)| {
             format!(", and they spent {} of the rest of their time {how} in {place}", whole_percent(share))
         });
@@ -189,9 +184,9 @@ impl Evidence {
         Some((place, what, (seconds / all_s.max(1e-9)).min(1.0)))
     }
 
-    /// Returns whether the threads that wake others from a condition wait for it as well, as those of a pool do.
+    /// Returns whether the threads that wake others from a condition wait for it as well, as those of a pool do
     fn is_woken_by_its_waiters(&self, group: &Group<'_>, rows: &Rows<'_>) -> bool {
-        let lives = self.samples.lives.iter().filter(|life| group.is_waited_for_by(life));
+        let lives = self.samples.lives.iter().filter(|life| group.waited_s(life) > LEAST_SHARE * life.lived_s());
         let waiters: BTreeSet<u32> = lives.map(|life| life.thread).collect();
         let is_condition = |row: &Row| row.lock_type == Kind::Condition.name() && !row.folded;
         let are_conditions =
@@ -199,6 +194,13 @@ impl Evidence {
         let mut wakers = group.longest(rows).into_iter().filter_map(|wait| wait.holder_thread).peekable();
         are_conditions && wakers.peek().is_some() && wakers.all(|waker| waiters.contains(&waker))
     }
+}
+
+/// Returns whether other threads of the program end the waits for an object, since they bring work.
+fn is_of_threads(object: &Object) -> bool {
+    object.part == Part::Work
+        && matches!(object.wait, Wait::Lock(_) | Wait::Word { .. })
+        && object.kind != Kind::Join.name()
 }
 
 /// Returns the words for what a thread does.
