@@ -716,7 +716,13 @@ impl Evidence {
 
     /// Returns the condition, semaphore or barrier that was waited for most, and the place that ended the waits.
     fn work(&self, rows: &Rows<'_>) -> Option<String> {
-        let is_work = |row: &&Row| row.kind == RowKind::Lock && !row.excludes() && row.wait_total_s > 0.0;
+        if let Some(work) = self.java_work() {
+            return Some(work);
+        }
+        let is_work = |row: &&Row| {
+            let is_own = row.lock_type != Kind::Machine.name();
+            row.kind == RowKind::Lock && !row.excludes() && is_own && row.wait_total_s > 0.0
+        };
         let most = rows.rows.iter().filter(is_work);
         let most = most.max_by(|one, other| one.wait_total_s.total_cmp(&other.wait_total_s))?;
         // The name can have the place in it.

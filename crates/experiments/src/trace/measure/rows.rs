@@ -10,7 +10,7 @@ use crate::trace::python_locks::PythonPlace;
 use crate::trace::record::{Blocker, Cause, CycleVerdict, LabelLock, LongWait, Row, RowKind, Step};
 use blame::Exhausted;
 use blame::durations::Times;
-use blame::frames::Kind as FrameKind;
+use blame::frames::{Kind as FrameKind, is_java_machine};
 use blame::names::Names;
 use blame::places::{attributes, is_folded, lock_at, lock_name, process_of, site_label, type_name};
 use blame::purpose::{Purpose, Tally};
@@ -384,6 +384,7 @@ impl Builder<'_> {
         let first_use = || (lock.process.load(Relaxed), lock.first_site.load(Relaxed));
         let (process, site) = group.site.unwrap_or_else(first_use);
         let file = self.names.in_file(process, site).map(|(path, _)| path.display().to_string());
+        let lock_type = self.lock_type(group, file.as_deref());
         let site = self.names.site(process, site);
         let of_lock = group.site.is_none();
         let python = self.python.get(&group.lock);
@@ -442,16 +443,20 @@ impl Builder<'_> {
             timeouts: sum.timeouts,
             symbol: site.symbol,
             source: site.source,
-            lock_type: python.map_or(self.lock_type(group), |place| place.kind()).to_owned(),
+            lock_type: python.map_or(lock_type, |place| place.kind()).to_owned(),
             attributes: attributes(lock.kind.load(Relaxed), lock.attributes.load(Relaxed)),
             lock: name,
             ..empty(self.region, self.names, kind, group.lock)
         }
     }
 
-    /// Returns the type of a lock. A condition whose threads pass on what they waited for is a lock's.
-    fn lock_type(&self, group: &Group) -> &'static str {
+    /// Returns the type of a lock. A condition whose threads pass on what they waited for is a lock's, but for those in the file of a
+    /// Java virtual machine.
+    fn lock_type(&self, group: &Group, file: Option<&str>) -> &'static str {
         let kind = lock_at(self.region, group.lock).kind.load(Relaxed);
+        if matches!(Kind::of(kind), Some(Kind::Cond | Kind::Sem)) && file.is_some_and(is_java_machine) {
+            return FrameKind::Machine.name();
+        }
         let is_lock = group.locks.iter().any(|lock| self.passed_on.contains(lock));
         if is_lock { FrameKind::Lock.name() } else { type_name(kind) }
     }
