@@ -491,24 +491,22 @@ impl<'d, 'a> Holders<'d, 'a> {
             None if self.has_owners && is_owned(class) => Vec::new(),
             // Another reader keeps no reader waiting.
             None if thread.is_reader() => Vec::new(),
-            None => {
-                let inside = self.inside(object, method);
-                if inside.len() > 1 && !is_semaphore(class) { Vec::new() } else { inside }
-            }
+            None if is_semaphore(class) => self.inside(object, method, MOST_INSIDE),
+            None => Some(self.inside(object, method, 2)).filter(|inside| inside.len() == 1).unwrap_or_default(),
         };
         self.found.insert((object, method), found.clone());
         found
     }
 
-    /// Returns the threads in a method that do not wait for an object.
-    fn inside(&mut self, object: &str, method: &str) -> Vec<Holding> {
+    /// Returns up to `most` threads in a method that do not wait for an object.
+    fn inside(&mut self, object: &str, method: &str, most: usize) -> Vec<Holding> {
         let (threads, looks) = (self.threads, &mut self.looks);
         let inside = self.by_method.get(method).into_iter().flatten().filter(|(thread, _)| {
             *looks += 1;
             threads[*thread].wanted() != Some(object)
         });
         let holding = |&(thread, section): &(usize, usize)| Holding { thread, section, is_supposed: true };
-        inside.map(holding).take(MOST_INSIDE).collect()
+        inside.map(holding).take(most).collect()
     }
 }
 
@@ -611,6 +609,93 @@ pub mod tests {
             "which of them holds it is unknown: {:?}",
             waiters.holders
         );
+    }
+
+    /// A reader and a writer wait; another thread computes in a method that neither of them is in.
+    const PRICES: &str = "\"r\" #1 nid=1 waiting on condition [0]\n   java.lang.Thread.State: WAITING (parking)\n\
+        \tat jdk.internal.misc.Unsafe.park(java.base@17/Native Method)\n\
+        \t- parking to wait for  <0x6> (a java.util.concurrent.locks.ReentrantReadWriteLock$NonfairSync)\n\
+        \tat java.util.concurrent.locks.ReentrantReadWriteLock$ReadLock.lock(java.base@17/ReentrantReadWriteLock.java:738)\n\
+        \tat Prices.quote(Prices.java:7)\n\n   Locked ownable synchronizers:\n\t- None\n\n\
+        \"w\" #2 nid=2 runnable [0]\n   java.lang.Thread.State: RUNNABLE\n\tat Prices.churn(Prices.java:4)\n\
+        \tat Prices.rebuild(Prices.java:6)\n\n   Locked ownable synchronizers:\n\
+        \t- <0x6> (a java.util.concurrent.locks.ReentrantReadWriteLock$NonfairSync)\n\n\
+        \"q\" #3 nid=3 runnable [0]\n   java.lang.Thread.State: RUNNABLE\n\tat Prices.quote(Prices.java:7)\n\n   \
+        Locked ownable synchronizers:\n\t- None\n\n";
+
+    #[test]
+    fn owner_in_another_method_is_the_holder_and_readers_are_not() {
+        let holders = |text: &str| {
+            let found = digest(text);
+            let holders = found.locks.values().flat_map(|waiters| waiters.holders.keys().cloned()).collect::<Vec<_>>();
+            (found.has_owners, holders)
+        };
+        let (true, holders_found) = holders(PRICES) else { panic!("it has owners") };
+        let [holder] = &holders_found[..] else { panic!("{holders_found:?}") };
+        let caller = holder.caller.as_ref().map(|caller| &*caller.method);
+        assert_eq!((&*holder.inner.method, caller), ("Prices.churn", Some("Prices.rebuild")));
+        assert!(!holder.is_supposed);
+        // Readers have it, which no dump shows.
+        let free = PRICES.replace("\t- <0x6> (a", "\t- <0x9> (a");
+        assert_eq!(holders(&free), (true, Vec::new()));
+        let plain: String = PRICES.lines().filter(|line| !line.contains("ownable")).map(|line| format!("{line}\n")).collect();
+        let plain = plain.replace("\t- <0x6>", "\t-").replace("\t- None", "");
+        assert_eq!(holders(&plain), (false, Vec::new()), "another reader keeps no reader waiting");
+    }
+
+    #[test]
+    fn each_thread_inside_of_a_semaphore_has_a_part_of_the_wait() {
+        let waiter = "\"a\" #1 nid=1 waiting on condition [0]\n   java.lang.Thread.State: WAITING (parking)\n\
+            \tat jdk.internal.misc.Unsafe.park(java.base@17/Native Method)\n\
+            \t- parking to wait for  <0x6> (a java.util.concurrent.Semaphore$NonfairSync)\n\tat Gate.guarded(Gate.java:5)\n\n";
+        let inside = |number: usize, method: &str| {
+            format!(
+                "\"b\" nid={number}\n   java.lang.Thread.State: TIMED_WAITING (sleeping)\n\tat Gate.{method}(Gate.java:4)\n\
+                 \tat Gate.guarded(Gate.java:5)\n\n"
+            )
+        };
+        let found = digest(&[waiter, &inside(2, "call"), &inside(3, "call"), &inside(4, "send")].concat());
+        let waiters = found.locks.values().next().unwrap();
+        let part = |method: &str| {
+            let its = waiters.holders.iter().filter(|(holder, _)| holder.inner.method == method);
+            its.map(|(_, part)| part).sum::<f64>()
+        };
+        assert_eq!((waiters.count, waiters.of_several), (1, 1));
+        assert!((part("Gate.call") - 2.0 / 3.0).abs() < 1e-9 && (part("Gate.send") - 1.0 / 3.0).abs() < 1e-9);
+        assert_eq!(digest(&[waiter, &inside(2, "call")].concat()).locks.values().next().unwrap().of_several, 0);
+    }
+
+    #[test]
+    fn holder_in_native_code_is_known_by_its_thread() {
+        let text = "\"a\" nid=1\n   java.lang.Thread.State: BLOCKED (on object monitor)\n\tat Log.append(Log.java:6)\n\
+            \t- waiting to lock <0x1> (a Log)\n\n\"b\" nid=2\n   java.lang.Thread.State: RUNNABLE\n\
+            \tat sun.nio.ch.FileDispatcherImpl.force0(java.base@17/Native Method)\n\tat Log.persist(Log.java:5)\n\
+            \tat Log.append(Log.java:6)\n\t- locked <0x1> (a Log)\n\n";
+        let found = digest(text);
+        let waiters = found.locks.values().next().unwrap();
+        let holder = waiters.holders.keys().next().unwrap();
+        assert_eq!((&holder.state, holder.path.len()), (&State::Native, 2));
+        assert_eq!(waiters.in_native_code, [2].into());
+        let in_java = text.replace("Native Method", "FileDispatcherImpl.java:9");
+        assert!(digest(&in_java).locks.values().next().unwrap().in_native_code.is_empty());
+    }
+
+    #[test]
+    fn pool_is_full_where_no_worker_waits_for_a_task() {
+        let worker = |number: usize, calls: &str| {
+            format!(
+                "\"pool-1-thread-{number}\" nid={number}\n   java.lang.Thread.State: WAITING (parking)\n\tat java.lang.Thread.sleep(Native)\n{calls}\
+                 \tat java.util.concurrent.ThreadPoolExecutor.runWorker(A.java:1)\n\n"
+            )
+        };
+        let idle = worker(1, "\tat java.util.concurrent.ThreadPoolExecutor.getTask(A.java:1)\n");
+        let found = digest(&[idle, worker(2, "\tat Backend.call(B.java:5)\n")].concat());
+        let pool = &found.pools["pool-1-thread"];
+        assert_eq!((pool.count, pool.idle), (2, 1));
+        assert_eq!(pool.tasks.keys().next().unwrap().1.method, "Backend.call");
+        // The idle worker is in no method of the program.
+        let places: Vec<&str> = found.places.keys().map(|place| &*place.own.method).collect();
+        assert_eq!(places, ["Backend.call"]);
     }
 
     fn blocked(number: usize, method: &str, wanted: usize, held: Option<usize>) -> String {

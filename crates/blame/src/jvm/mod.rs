@@ -489,13 +489,13 @@ mod tests {
         for part in 0..7 {
             let locks = (0..500).map(|name| (key(part * 500 + name), Waiters { count: 1, ..Waiters::default() }));
             let threads = (0..10_000).map(|number| ((part * 10_000 + number) as u32, State::Runnable));
-            let digest = Digest { threads: threads.collect(), locks: locks.collect(), has_virtual_threads: false };
+            let digest = Digest { threads: threads.collect(), locks: locks.collect(), ..Digest::default() };
             waits.add(digest, Instant::now());
         }
         assert_eq!((waits.locks.len(), waits.threads.len()), (MOST_LOCKS, MOST_KEPT_THREADS));
         let all = MOST_BYTES / size_of_frames(&[frame(0), frame(0)]);
-        let holders = (0..all + 100).map(|name| (holder(name), 1)).collect();
-        let waiters = Waiters { count: 1, holders, path: Vec::new() };
+        let holders = (0..all + 100).map(|name| (holder(name), 1.0)).collect();
+        let waiters = Waiters { count: 1, holders, ..Waiters::default() };
         waits.add(Digest { locks: [(key(0), waiters)].into(), ..Digest::default() }, Instant::now());
         let kept = waits.locks[&key(0)].holders.len();
         assert!(kept > all / 2 && kept < all, "{kept} of {all}");

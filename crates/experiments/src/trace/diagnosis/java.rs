@@ -389,6 +389,107 @@ mod tests {
         assert!(cause.remedy.unwrap().starts_with("if it holds ReentrantLock in Store.run there: "));
     }
 
+    /// A thread held the lock in native code for 4 s. By the kernel it ran for 1 s in that time, and samples found it in a call.
+    #[test]
+    fn holder_in_native_code_waits_for_what_the_kernel_shows() {
+        let frame = |method: &str| blame::jvm::Frame { method: method.into(), source: None };
+        let holder = JavaHolder {
+            state: State::Native,
+            is_supposed: false,
+            inner: frame("Log.persist"),
+            caller: Some(frame("Log.append")),
+            path: vec![frame("Log.persist"), frame("Log.append")],
+        };
+        let lock = JavaLock {
+            seconds: 8.0,
+            holders: [(holder, 8.0)].into(),
+            in_native_code: [(7, 4.0)].into(),
+            path: vec![frame("Log.append")],
+            ..JavaLock::default()
+        };
+        let of = |call: Option<(i64, Part)>| {
+            let waits: Vec<(Wait, f64)> =
+                call.map(|(number, part)| (Wait::Call { number, part, file: 0 }, 3.0)).into_iter().collect();
+            let life = serde_json::json!({
+                "process": 7, "thread": 7, "name": "", "path": null, "waits": waits, "holds": {}, "spun_s": 0.0, "yielded_s": 0.0,
+                "allowed": [0; 16], "began_s": 0.0, "seen_s": 4.0, "before": [0, 0], "sums": [1_000_000_000_u64, 0], "is_noted": false
+            });
+            let mut evidence = Evidence::default();
+            evidence.samples.lives.push(serde_json::from_value(life).unwrap());
+            let object = Object { name: "the monitor of Log in Log.append".into(), ..Object::of_java(&lock) };
+            evidence.java_cause(&object, &lock)
+        };
+        let io = of(Some((libc::SYS_fdatasync, Part::Io)));
+        assert_eq!(io.rule, Rule::HolderBlocked);
+        assert!(io.text.starts_with("the holder waited for I/O (fdatasync) in Log.persist for 75"), "{}", io.text);
+        assert!(io.remedy.as_ref().unwrap().starts_with("move Log.persist"), "{:?}", io.remedy);
+        // The answer of another process.
+        assert_eq!(of(Some((libc::SYS_read, Part::Work))).rule, Rule::HolderBlocked);
+        assert_eq!(of(None).rule, Rule::HolderRan, "no sample found it blocked");
+    }
+
+    #[test]
+    fn owners_that_a_search_found_outweigh_suppositions() {
+        let frame = |method: &str| blame::jvm::Frame { method: method.into(), source: None };
+        let holder = |method: &str, is_supposed| JavaHolder {
+            state: State::Runnable,
+            is_supposed,
+            inner: frame(method),
+            caller: None,
+            path: Vec::new(),
+        };
+        let key = LockKey {
+            class: "java.util.concurrent.locks.ReentrantReadWriteLock$NonfairSync".into(),
+            waits_in: frame("Prices.quote"),
+            is_monitor: false,
+        };
+        let lock = JavaLock {
+            seconds: 10.0,
+            searched_s: 2.0,
+            holders: [(holder("Prices.rebuild", false), 1.8), (holder("Prices.quote", true), 8.0)].into(),
+            ..JavaLock::default()
+        };
+        let of = |lock: &JavaLock| {
+            let object = Object { name: name(&key), kind: JAVA_LOCK, ..Object::of_java(lock) };
+            Evidence::default().java_cause(&object, lock)
+        };
+        let found = of(&lock);
+        assert_eq!((found.rule, &*found.place, found.share), (Rule::HolderRan, "Prices.rebuild", 0.9));
+        let none = JavaLock { holders: BTreeMap::new(), ..lock.clone() };
+        assert_eq!(of(&none).rule, Rule::UnknownHolder);
+        assert!(of(&none).text.contains("readers"));
+        assert!(of(&JavaLock { searched_s: 0.0, ..none }).text.contains("Thread.print -l"));
+    }
+
+    #[test]
+    fn full_pool_is_named_with_its_tasks() {
+        let frame = |method: &str| blame::jvm::Frame { method: method.into(), source: None };
+        let place = JavaPlace {
+            state: State::Waiting,
+            own: frame("Client.ask"),
+            called: Some("java.util.concurrent.CompletableFuture.join".into()),
+        };
+        let pool = JavaPool {
+            workers: 2,
+            seconds: 5.0,
+            full_s: 4.5,
+            tasks: [((State::Sleeping, frame("Backend.call")), 9.0)].into(),
+        };
+        let of = |pool: JavaPool| {
+            let waits = blame::jvm::JavaWaits {
+                places: [(place.clone(), 40.0)].into(),
+                pools: [("backend".into(), pool)].into(),
+                ..Default::default()
+            };
+            Evidence { java: [(1, waits)].into(), ..Evidence::default() }.java_work().unwrap()
+        };
+        let full = of(pool.clone());
+        assert!(full.contains("in Client.ask, in CompletableFuture.join."), "{full}");
+        assert!(full.contains("All 2 threads of the pool `backend` had a task each for 90"), "{full}");
+        assert!(full.contains("slept in Backend.call"), "{full}");
+        assert!(!of(JavaPool { full_s: 1.0, ..pool }).contains("pool"), "it has threads without a task");
+    }
+
     #[test]
     fn thread_that_dumps_show_as_runnable_waits_as_the_kernel_shows() {
         assert_eq!(parts(&Shares { all: 3.0, ..Shares::default() }), []);

@@ -287,6 +287,7 @@ impl Evidence {
             let is_much = retries.seconds >= LOCKS_SHARE * (whole.busy_s() + retries.seconds);
             (is_much && retries.seconds >= least_s).then(|| retries.reason(&whole))
         });
+        let unseen = unseen.or_else(|| self.python_retries(rows, &objects, &whole).filter(|_| is_hidden));
         let unseen = unseen.or_else(|| self.yields(&whole).filter(|_| verdict == Some(Verdict::NotLocks)));
         let is_seen = covered >= MOST_OF_TIME || verdict != Some(Verdict::NotLocks);
         let unseen = unseen.or_else(|| (!is_seen).then(|| of_few_samples(covered)));

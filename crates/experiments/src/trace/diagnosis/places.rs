@@ -140,7 +140,7 @@ fn sleeps_for_caller(frames: &Frames) -> bool {
 }
 
 /// Returns the innermost function of the program's own with its caller, or with the function of a library that it called.
-fn label(frames: &Frames) -> String {
+pub(super) fn label(frames: &Frames) -> String {
     // An address in no file is none of a call: Go's goroutines have stacks that the threads' samples do not follow.
     let is_known = |frame: &&Frame| function_of(&frame.site).is_some() || frame.site.label.contains("+0x");
     let Some(inner) = frames.own().next().filter(is_known) else { return String::new() };

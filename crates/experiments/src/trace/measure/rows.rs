@@ -384,10 +384,16 @@ impl Builder<'_> {
         let first_use = || (lock.process.load(Relaxed), lock.first_site.load(Relaxed));
         let (process, site) = group.site.unwrap_or_else(first_use);
         let file = self.names.in_file(process, site).map(|(path, _)| path.display().to_string());
-        let lock_type = self.lock_type(group, file.as_deref());
         let site = self.names.site(process, site);
         let of_lock = group.site.is_none();
         let python = self.python.get(&group.lock);
+        let is_of_python = site.symbol.as_deref().is_some_and(|symbol| symbol.starts_with("PyThread_acquire_lock"));
+        let lock_type = match python {
+            Some(place) => place.kind(),
+            // Those of which no sample shows the place are locks and means to wait for work: no thread is known to hold one.
+            None if is_of_python && group.locks.len() > 1 => FrameKind::Park.name(),
+            None => self.lock_type(group, file.as_deref()),
+        };
         // All locks of Python are acquired at one place of the interpreter.
         let site = python.filter(|_| of_lock).map_or(site, |place| place.site.clone());
         let is_drawn = of_lock && has_histograms;
@@ -443,7 +449,7 @@ impl Builder<'_> {
             timeouts: sum.timeouts,
             symbol: site.symbol,
             source: site.source,
-            lock_type: python.map_or(lock_type, |place| place.kind()).to_owned(),
+            lock_type: lock_type.to_owned(),
             attributes: attributes(lock.kind.load(Relaxed), lock.attributes.load(Relaxed)),
             lock: name,
             ..empty(self.region, self.names, kind, group.lock)
