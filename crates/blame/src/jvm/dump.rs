@@ -89,10 +89,14 @@ impl Frame {
     }
 }
 
-/// A class that the machine makes for a lambda only calls the program's method.
 fn is_of_library(method: &str) -> bool {
     let is_of_package = |package: &&str| method.starts_with(*package);
-    ["java.", "javax.", "jdk.", "sun.", "com.sun."].iter().any(is_of_package) || method.contains("$$Lambda")
+    ["java.", "javax.", "jdk.", "sun.", "com.sun."].iter().any(is_of_package) || is_of_lambda(method)
+}
+
+/// Returns whether a method is of a class that the machine makes for a lambda: it only calls the program's method.
+fn is_of_lambda(method: &str) -> bool {
+    method.contains("$$Lambda")
 }
 
 /// The result of a dump.
@@ -398,7 +402,10 @@ impl<'a> Dump<'a> {
             state: holder.now.to_state(),
             is_supposed: holding.is_supposed,
             inner: holder.frames[inner].to_frame(),
-            caller: holder.frames.get(inner + 1).map(|call| call.to_frame()),
+            caller: holder.frames[inner + 1..]
+                .iter()
+                .find(|call| !is_of_lambda(call.method))
+                .map(|call| call.to_frame()),
             path: if runs { Vec::new() } else { holder.own_methods(section + 1) },
         }
     }
@@ -638,7 +645,8 @@ pub mod tests {
         // Readers have it, which no dump shows.
         let free = PRICES.replace("\t- <0x6> (a", "\t- <0x9> (a");
         assert_eq!(holders(&free), (true, Vec::new()));
-        let plain: String = PRICES.lines().filter(|line| !line.contains("ownable")).map(|line| format!("{line}\n")).collect();
+        let plain: String =
+            PRICES.lines().filter(|line| !line.contains("ownable")).map(|line| format!("{line}\n")).collect();
         let plain = plain.replace("\t- <0x6>", "\t-").replace("\t- None", "");
         assert_eq!(holders(&plain), (false, Vec::new()), "another reader keeps no reader waiting");
     }

@@ -165,7 +165,9 @@ fn wait(
             };
             JavaWait::Lock { object: address(object), class: class.to_owned(), is_monitor, owner }
         }
-        (Now::Runnable | Now::Native, _) if is_in("java.lang.ref.Reference.waitForReferencePendingList") => JavaWait::Collector,
+        (Now::Runnable | Now::Native, _) if is_in("java.lang.ref.Reference.waitForReferencePendingList") => {
+            JavaWait::Collector
+        }
         (Now::Runnable | Now::Native, _) => JavaWait::Runs,
         (Now::Sleeping, _) => JavaWait::Sleeps,
         _ if is_in("java.lang.ref.ReferenceQueue.remove") => JavaWait::Collector,

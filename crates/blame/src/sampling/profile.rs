@@ -184,7 +184,8 @@ impl Profile {
                 let path = known.or_else(|| self.unwound(sample.process, Some(sample.thread), &stack()?));
                 let may_hold = follows_words || note.as_ref().is_some_and(|note| !note.held.is_empty());
                 let is_runnable = sample.state == State::Runnable;
-                let ran_in = (is_runnable && may_hold).then(|| self.python_path(sample.process, sample.thread)).flatten();
+                let ran_in =
+                    (is_runnable && may_hold).then(|| self.python_path(sample.process, sample.thread)).flatten();
                 Seen { ran_in, ..self.note(sample, note, path, region, now_s) }
             })
             .collect();

@@ -158,14 +158,18 @@ impl Evidence {
                 (activity, did, "thread dumps and the kernel's samples")
             }
             None => {
-                (activity(&holder.state), format!("{verb} in {method} for {}", terminal::percent(share)), "thread dumps")
+                let may_be_blocked = if held.in_native_code_s > 0.0 { ", or was in a system call," } else { "" };
+                let did = format!("{verb}{may_be_blocked} in {method} for {}", terminal::percent(share));
+                (activity(&holder.state), did, "thread dumps")
             }
         };
         let waits_in = lock.path.first().is_some_and(|frame| frame.method == method);
         let remedy = match activity {
             // One that counts jobs is waited for by idle workers. Dumps do not show who releases it.
             _ if name.starts_with(SEMAPHORE) => format!("if it is a pool, {}", larger_pool(name, method)),
-            Activity::Ran | Activity::NoCpu => format!("do less in {method} while {name} is held, or use several locks"),
+            Activity::Ran | Activity::NoCpu => {
+                format!("do less in {method} while {name} is held, or use several locks")
+            }
             // The method that acquires the lock blocks itself.
             _ if caller.is_none() || waits_in => format!("do not block in {method} while {name} is held"),
             _ => held.inners.main().map_or_else(
@@ -311,7 +315,8 @@ fn of_pool(name: &str, pool: &JavaPool) -> String {
     let share = terminal::percent(pool.full_s / pool.seconds.max(1e-9));
     let all_s: f64 = pool.tasks.values().sum();
     let most = pool.tasks.iter().max_by(|one, other| one.1.total_cmp(other.1)).filter(|most| *most.1 > 0.5 * all_s);
-    let tasks = most.map_or_else(String::new, |((state, frame), _)| format!(", which {} in {}", verb(state), frame.label()));
+    let tasks =
+        most.map_or_else(String::new, |((state, frame), _)| format!(", which {} in {}", verb(state), frame.label()));
     let (threads, none_free) = match pool.workers {
         1 => ("The one thread".to_owned(), "had a task"),
         count => (format!("All {count} threads"), "had a task each"),
@@ -343,7 +348,7 @@ fn activity(state: &State) -> Activity {
 
 fn verb(state: &State) -> String {
     match state {
-        State::Runnable | State::Native => "ran, or was in a system call,".into(),
+        State::Runnable | State::Native => "ran".into(),
         State::Sleeping => "slept".into(),
         State::Waiting => "waited for another thread".into(),
         State::Blocked { class } => format!("waited for a lock of class {class}"),
@@ -412,7 +417,7 @@ mod tests {
                 call.map(|(number, part)| (Wait::Call { number, part, file: 0 }, 3.0)).into_iter().collect();
             let life = serde_json::json!({
                 "process": 7, "thread": 7, "name": "", "path": null, "waits": waits, "holds": {}, "spun_s": 0.0, "yielded_s": 0.0,
-                "allowed": [0; 16], "began_s": 0.0, "seen_s": 4.0, "before": [0, 0], "sums": [1_000_000_000_u64, 0], "is_noted": false
+                "allowed": vec![0; 16], "began_s": 0.0, "seen_s": 4.0, "before": [0, 0], "sums": [1_000_000_000_u64, 0], "is_noted": false
             });
             let mut evidence = Evidence::default();
             evidence.samples.lives.push(serde_json::from_value(life).unwrap());
@@ -476,11 +481,8 @@ mod tests {
             tasks: [((State::Sleeping, frame("Backend.call")), 9.0)].into(),
         };
         let of = |pool: JavaPool| {
-            let waits = blame::jvm::JavaWaits {
-                places: [(place.clone(), 40.0)].into(),
-                pools: [("backend".into(), pool)].into(),
-                ..Default::default()
-            };
+            let mut waits = blame::jvm::JavaWaits::default();
+            (waits.places, waits.pools) = ([(place.clone(), 40.0)].into(), [("backend".into(), pool)].into());
             Evidence { java: [(1, waits)].into(), ..Evidence::default() }.java_work().unwrap()
         };
         let full = of(pool.clone());

@@ -1,8 +1,8 @@
 //! The places of the program where its threads spent their time, but for waits for locks: asleep, in I/O, waiting for other
 //! threads, and on a CPU. What limits a program that hardly waits for locks is among them.
 
-use super::objects::Object;
 use super::java::frames;
+use super::objects::Object;
 use super::python::is_python;
 use super::{Evidence, LOCKS_SHARE, stack};
 use crate::trace::record::{Row, RowKind, SeenBy};
