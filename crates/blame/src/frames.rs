@@ -313,17 +313,16 @@ pub fn is_language_runtime(path: &str) -> bool {
     is_java_machine(name) || is_interpreter(name) || path.is_absolute() && is_beside_machine()
 }
 
-/// Returns whether the file at this path is a Java virtual machine, or its launcher.
+/// Returns whether the file at this path is a Java virtual machine.
 pub fn is_java_machine(path: &str) -> bool {
-    matches!(short(path), "libjvm.so" | "libjli.so")
+    short(path) == "libjvm.so"
 }
 
 /// Returns the kind of a wait in HotSpot. At its semaphores and conditions its service threads wait for work, and Java's threads
-/// for what the thread dumps say. At its barrier they wait for the end of a safepoint. Its launcher waits for the thread with the
-/// program's `main`. Its mutexes are locks.
+/// for what the thread dumps say. At its barrier they wait for the end of a safepoint. Its mutexes are locks.
 fn kind_in_machine(kind: Option<Kind>, function: &str) -> Option<Kind> {
     match kind {
-        Some(Kind::Semaphore | Kind::Condition | Kind::Join) => Some(Kind::Machine),
+        Some(Kind::Semaphore | Kind::Condition) => Some(Kind::Machine),
         Some(Kind::Mutex) if function.contains("PlatformMonitor::wait") => Some(Kind::Machine),
         None if function.contains("WaitBarrier::") => Some(Kind::Machine),
         kind => kind,

@@ -292,7 +292,7 @@ fn writer_of_a_java_lock_is_its_holder() {
             &programs,
             "java",
             |seconds| shop(&programs, "book", seconds),
-            |record| without(record, "holder_ran", ["Shop.reprice (Shop.java:", "the holder ran"]),
+            |record| without(record, "holder_ran", ["Shop.reprice", "the holder ran"]),
         );
     }
 }
@@ -373,7 +373,7 @@ fn holder_of_a_python_lock_is_where_it_ran() {
         |record| {
             let findings = findings(record);
             let is_it = |row: &&Value| row["place"].as_str().unwrap().contains("export_rows");
-            let is_right = record["parameters"]["verdict"] == "locks" && findings.first().is_some_and(is_it);
+            let is_right = record["parameters"]["verdict"] == "locks" && findings.iter().any(is_it);
             (!is_right).then(|| format!("{} {findings:#?}", record["parameters"]))
         },
     );

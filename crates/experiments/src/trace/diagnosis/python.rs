@@ -39,7 +39,10 @@ impl Evidence {
         let mut by_function: BTreeMap<String, (f64, f64, String)> = BTreeMap::new();
         for (path, seconds) in &object.waited.ran_in {
             let mut frames = self.frames(*path);
-            let section = section(&frames, &object.frames);
+            // A function that calls both is no section: it may be the thread's loop.
+            let waits_in = object.frames.own().find(|frame| is_python(frame) && !frame.is_of_library);
+            let waits_in = waits_in.and_then(|frame| function_of(&frame.site));
+            let section = section(&frames, &object.frames).filter(|section| Some(section.as_str()) == waits_in);
             let own = frames.frames.iter().position(|frame| !frame.is_of_library);
             frames.frames.drain(..own.unwrap_or(0));
             let place = called_in(&frames, section.as_deref());
@@ -121,6 +124,7 @@ pub(super) fn is_outside(function: &str, holder: &Frames, waiter: &Frames) -> bo
 mod tests {
     use super::*;
     use blame::names::Site;
+    use blame::sampling::waited::Waited;
 
     fn path(functions: &[&str]) -> Frames {
         let frame = |function: &&str| {
@@ -129,6 +133,43 @@ mod tests {
             Frame { site, is_runtime: false, is_in_c_library: false, is_of_library: false, begin: 0 }
         };
         Frames { frames: functions.iter().map(frame).collect(), ..Frames::default() }
+    }
+
+    /// Evidence whose tries in vain, without a wait, and acquisitions of a Python lock are these; half of the time a thread slept.
+    fn tried(tried: u64, acquired: u64) -> Option<String> {
+        let row = Row {
+            symbol: Some("PyThread_acquire_lock_timed".into()),
+            timeouts: tried + 5,
+            contended: 5,
+            acquisitions: acquired,
+            ..Row::new(RowKind::Lock, 1, "sem".into())
+        };
+        let site = |function: &str| Site {
+            symbol: Some(function.into()),
+            source: Some("/srv/app.py:7".into()),
+            label: format!("{function} (app.py:7)"),
+        };
+        let called = |function: &str| blame::frames::Called {
+            site: site(function),
+            file: String::new(),
+            begin: 0,
+            is_python: true,
+        };
+        let mut evidence = Evidence::default();
+        evidence.paths.insert(3, 1, vec![called("claim"), called("work")]);
+        let wait = Wait::Call { number: 230, part: Part::Sleep, file: 0 };
+        let waited = Waited { seconds: 4.0, paths: [(3, 4.0)].into(), ..Waited::default() };
+        evidence.samples.waited.insert(wait, waited);
+        let objects = evidence.objects(&super::super::Rows { rows: &[], slots: &[] });
+        evidence.python_retries(&[row], &objects, &Budget { lived_s: 8.0, on_cpu_s: 1.0, ..Budget::default() })
+    }
+
+    #[test]
+    fn tries_in_vain_leave_a_doubt_if_they_outnumber_acquisitions() {
+        let doubt = tried(3_000, 700).unwrap();
+        assert!(doubt.contains("3,000 times in vain") && doubt.contains("mostly in claim (app.py:7)"), "{doubt}");
+        // A condition tries once for each time that a thread has its lock.
+        assert_eq!(tried(700, 700), None);
     }
 
     #[test]
