@@ -45,7 +45,7 @@ pub enum Kind {
     Channel,
     /// An atomic's `wait`, or a thread that is parked.
     Park,
-    /// Something in the Java virtual machine: work for one of its own threads, or what its thread dumps say.
+    /// Something in the Java virtual machine: work for a thread of the machine, or what the thread dumps say.
     Machine,
     /// The C library's lock of its heap.
     Allocator,

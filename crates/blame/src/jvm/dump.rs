@@ -3,7 +3,6 @@
 //! The text is the process's own, and may have been made to do harm. It is read once, line by line; the threads that hold
 //! an object, and those in a method, are found by an index; what is kept of it has limits.
 
-use super::look::waits_for_work;
 use crate::namespace::OwnNumbers;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
@@ -61,7 +60,7 @@ pub struct Workers {
     pub count: usize,
     /// Those without a task.
     pub idle: usize,
-    /// What the others did, with the method of the program.
+    /// The states of the others, with the method of the program.
     pub tasks: HashMap<(State, Frame), usize>,
 }
 
@@ -515,6 +514,14 @@ impl<'d, 'a> Holders<'d, 'a> {
         let holding = |&(thread, section): &(usize, usize)| Holding { thread, section, is_supposed: true };
         inside.map(holding).take(most).collect()
     }
+}
+
+/// Returns whether a worker asks its pool for a task. A pool with tasks for later waits until then.
+pub(super) fn waits_for_work(thread: &Thread<'_>) -> bool {
+    let is_in = |part: &str| thread.frames.iter().any(|call| call.method.starts_with(part));
+    let asks = is_in("java.util.concurrent.ThreadPoolExecutor.getTask")
+        && !is_in("java.util.concurrent.ScheduledThreadPoolExecutor$DelayedWorkQueue.");
+    asks || is_in("java.util.concurrent.ForkJoinPool.awaitWork")
 }
 
 /// Parses a thread's number: `nid=0x4327`, or from version 21 on `nid=17191`.

@@ -4,7 +4,7 @@
 //! requested only if a thread waits for such a lock.
 
 use super::attach::{Access, Machine, Refusal};
-use super::dump::{Dump, Frame, MOST_THREADS, Now, Thread};
+use super::dump::{Dump, Frame, MOST_THREADS, Now, Thread, waits_for_work};
 use super::end::End;
 use crate::namespace::OwnNumbers;
 use std::collections::HashMap;
@@ -178,14 +178,6 @@ fn wait(
             JavaWait::Event { object: address(object), class: class.to_owned(), is_parked }
         }
     }
-}
-
-/// Returns whether a worker asks its pool for a task. A pool with tasks for later waits until then.
-pub(super) fn waits_for_work(thread: &Thread<'_>) -> bool {
-    let is_in = |part: &str| thread.frames.iter().any(|call| call.method.starts_with(part));
-    let asks = is_in("java.util.concurrent.ThreadPoolExecutor.getTask")
-        && !is_in("java.util.concurrent.ScheduledThreadPoolExecutor$DelayedWorkQueue.");
-    asks || is_in("java.util.concurrent.ForkJoinPool.awaitWork")
 }
 
 fn address(object: &str) -> u64 {

@@ -48,7 +48,7 @@ struct Did {
     ran_share: f64,
 }
 
-/// What a holder did for a part of a wait.
+/// The activity of a holder for a part of a wait.
 #[derive(Debug, PartialEq)]
 pub(super) struct Done {
     pub(super) object: Wait,

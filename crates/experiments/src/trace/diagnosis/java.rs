@@ -100,7 +100,7 @@ pub(super) fn frames<'a>(path: impl IntoIterator<Item = &'a blame::jvm::Frame>) 
     Frames { frames: path.into_iter().map(frame).collect(), ..Frames::default() }
 }
 
-/// What threads did while they held a lock and were in native code, by the kernel: parts of that time.
+/// The activity of threads while they held a lock and were in native code, by the kernel: parts of that time.
 #[derive(Debug, PartialEq)]
 struct InNativeCode {
     blocked: f64,
@@ -283,7 +283,7 @@ impl InNativeCode {
         let (blocked, ready) = (share * part * blocked, share * part * ready);
         let ran = share - blocked - ready;
         let mut parts = vec![(activity, blocked), (Activity::Ran, ran)];
-        // What others do to the CPUs is not what it does.
+        // A lack of CPUs is due to other threads, and comes last.
         parts.sort_by(|one, other| other.1.total_cmp(&one.1));
         parts.push((Activity::NoCpu, ready));
         let main = parts[0].0.clone();

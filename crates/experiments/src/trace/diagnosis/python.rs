@@ -39,7 +39,7 @@ impl Evidence {
         let mut by_function: BTreeMap<String, (f64, f64, String)> = BTreeMap::new();
         for (path, seconds) in &object.waited.ran_in {
             let mut frames = self.frames(*path);
-            // A function that calls both is no section: it may be the thread's loop.
+            // A function that calls both has no section: it may be the thread's loop.
             let waits_in = object.frames.own().find(|frame| is_python(frame) && !frame.is_of_library);
             let waits_in = waits_in.and_then(|frame| function_of(&frame.site));
             let section = section(&frames, &object.frames).filter(|section| Some(section.as_str()) == waits_in);
