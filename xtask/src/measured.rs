@@ -235,7 +235,8 @@ impl Program {
         let mut child =
             command.stdout(Stdio::piped()).spawn().with_context(|| self.executable.display().to_string())?;
         let (lines, is_hung) = read(&mut child, SILENCE, |line| {
-            if line.starts_with("test ") {
+            // A test prints a figure that it measured on a line of this kind.
+            if line.starts_with("test ") || line.starts_with("seen: ") {
                 println!("{line}");
             }
         });

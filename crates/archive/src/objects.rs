@@ -37,9 +37,11 @@ pub fn headers(git: &Git, names: &[String]) -> anyhow::Result<Vec<Option<Header>
 pub fn contents(git: &Git, names: &[String], mut take: impl FnMut(usize, anyhow::Result<Vec<u8>>)) {
     let mut place = 0;
     // Git stops at a damaged object; the objects after it are requested again.
+    // It ends: each turn is an object of the list or an error, which is one, too.
     while place < names.len() {
         let outcome = git.streamed(&["cat-file", "--batch"], lines(&names[place..]).as_bytes(), |stdout| {
             let mut answer = BufReader::new(stdout);
+            // It ends: the list is gone through once.
             while place < names.len() {
                 take(place, Ok(next(&mut answer)?));
                 place += 1;

@@ -108,6 +108,7 @@ pub fn instructions_before(code: &[u8], begin: u64, is_function: bool, address: 
     let at = usize::try_from(address.checked_sub(begin)?).ok().filter(|at| *at <= code.len())?;
     let chain = |from: usize| {
         let (mut from, mut chain) = (from, Vec::new());
+        // It ends: each instruction has a byte or more.
         while from < at {
             let instruction = decoded(&code[from..], begin + from as u64)?;
             from += instruction.len();

@@ -119,7 +119,7 @@ pub fn kind_by_use(purpose: Option<Purpose>, kind: Option<Kind>, is_named: bool)
 }
 
 /// Parts of functions' names: of the C library, C++, Rust, Go, OpenMP. The first that is found counts.
-const KINDS: [(&str, Kind); 53] = [
+const KINDS: [(&str, Kind); 56] = [
     ("clockjoin", Kind::Join),
     ("pthread_join", Kind::Join),
     ("pthread_once", Kind::Once),
@@ -128,6 +128,9 @@ const KINDS: [(&str, Kind); 53] = [
     ("parking_lot::once", Kind::Once),
     ("lll_lock_wait_private", Kind::Library),
     ("mtx_lock", Kind::Mutex),
+    ("cnd_wait", Kind::Condition),
+    ("cnd_timedwait", Kind::Condition),
+    ("thrd_join", Kind::Join),
     ("mtx_timedlock", Kind::Mutex),
     ("lll_mutex", Kind::Mutex),
     ("pthread_mutex", Kind::Mutex),
@@ -435,8 +438,9 @@ const OF_C_LIBRARY: [&str; 22] = [
 
 fn is_of_c_library(function: &str) -> bool {
     let name = plain(function);
-    let is_of_threads =
-        ["pthread_", "lll_", "sem_", "new_sem_", "futex_abstimed"].iter().any(|part| name.starts_with(part));
+    let is_of_threads = ["pthread_", "mtx_", "cnd_", "thrd_", "lll_", "sem_", "new_sem_", "futex_abstimed"]
+        .iter()
+        .any(|part| name.starts_with(part));
     is_of_threads || OF_C_LIBRARY.contains(&name)
 }
 
@@ -593,6 +597,8 @@ impl Frames {
                 let is_other = is_in_c_library && kind.is_none() && !is_of_c_library(function);
                 self.kind = by_caller(function).or(is_other.then_some(Kind::Library)).or(self.kind);
             }
+            // A future waits for the thread that makes its value, by whatever that ends.
+            Some(Kind::Once) if function.starts_with("std::__future_base") => self.kind = kind,
             // What an atomic's wait is part of says more. A mutex of Rust's library does not park its threads.
             Some(Kind::Park) => self.kind = kind.filter(|_| !function.contains("sync::mutex")).or(self.kind),
             Some(_) => {}
@@ -656,11 +662,6 @@ impl Frame {
     fn of_python(site: Site) -> Self {
         let is_of_library = is_of_library("", site.source.as_deref().unwrap_or_default());
         Self { site, is_runtime: false, is_in_c_library: false, is_of_library, begin: 0 }
-    }
-
-    /// Returns whether its name says that it acquires a lock.
-    pub fn has_name_of_lock(&self) -> bool {
-        self.site.symbol.as_deref().is_some_and(is_lock_function)
     }
 
     /// Returns whether its name says that it is a function of a lock, or one that waits.

@@ -24,6 +24,7 @@ const PERF_EVENT_IOC_SET_OUTPUT: libc::Ioctl = 0x2405;
 /// The kernel refuses it.
 pub fn ring(sizes: RangeInclusive<usize>, builder: impl Fn() -> Builder<'static>) -> io::Result<Sampler> {
     let (smallest, mut bytes) = sizes.into_inner();
+    // It ends: the size is halved down to the smallest.
     loop {
         match builder().build()?.sampled(bytes) {
             Ok(ring) => return Ok(ring),

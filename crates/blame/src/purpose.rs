@@ -5,8 +5,9 @@
 //! This needs no names, stacks or symbols, so that a program's own lock is known whatever its functions are called, and
 //! without any.
 //!
+//! Two threads that wake each other in turn may have a lock that both always want, or ask and answer: that is not decided.
 //! Where each thread sleeps at a separate word, the words that are waited for in one place of the code are looked at together.
-//! Threads that pass them on may have a lock, or be the stages of some work: that is not decided. Nor is it for locks that no
+//! Threads that pass them on may have a lock, or be the stages of some work: that is not decided, either. Nor is it for locks that no
 //! thread released in the time.
 //!
 //! The same holds for goroutines and the channels at which they wait: a channel can be a queue, a pool, or a lock.
@@ -28,8 +29,8 @@ pub enum Purpose {
     Together,
     /// Most waits end by their time limit.
     Poll,
-    /// Each thread waits for a separate object, and wakes another thread that waits in the same place: they hand on a lock, or
-    /// work.
+    /// Two threads wake each other in turn, or each thread waits for a separate object and wakes another one that waits in the
+    /// same place: they hand on a lock, or ask and answer.
     Turns,
 }
 
@@ -263,7 +264,11 @@ impl Tally {
         let wake_themselves = 2 * self.wakes_by_waiters > self.wakes;
         if is_known && token > PASSED_BY_MOST && wake_themselves {
             let is_alone = self.shared as f64 <= LATE * self.passed as f64;
-            return Some(if is_alone { Purpose::Exclusion } else { Purpose::Pool });
+            return Some(match (self.waiters < LEAST_IN_TURN, is_alone) {
+                (true, _) => Purpose::Turns,
+                (false, true) => Purpose::Exclusion,
+                (false, false) => Purpose::Pool,
+            });
         }
         let is_passed_by_few = token <= PASSED_BY_FEW;
         if is_passed_by_few && self.timeouts > self.waits && self.timeouts >= FEW {
@@ -286,11 +291,15 @@ mod tests {
         uses.purpose(1, 0xf00)
     }
 
-    /// Threads 2 and 3 wait in turn, and these do what they do then, at these times.
-    fn used(rounds: u64, mut then: impl FnMut(&mut Uses, u32, u64)) -> Uses {
+    /// Threads 2, 3 and 4 wait in turn, and these do what they do then, at these times.
+    fn used(rounds: u64, then: impl FnMut(&mut Uses, u32, u64)) -> Uses {
+        used_by(3, rounds, then)
+    }
+
+    fn used_by(threads: u64, rounds: u64, mut then: impl FnMut(&mut Uses, u32, u64)) -> Uses {
         let mut uses = Uses::default();
-        for turn in 0..2 * rounds {
-            let (thread, at) = (2 + (turn % 2) as u32, 100 * turn);
+        for turn in 0..threads * rounds {
+            let (thread, at) = (2 + (turn % threads) as u32, 100 * turn);
             uses.asks(thread, block());
             uses.waited(thread, block(), End::Woken, at);
             then(&mut uses, thread, at);
@@ -306,10 +315,20 @@ mod tests {
     #[test]
     fn who_got_a_lock_passes_it_on() {
         let lock = |rounds| used(rounds, |uses, thread, at| passes(uses, thread, at + 50));
-        assert_eq!(purpose(&lock(1)), None, "two waits say too little");
+        assert_eq!(
+            purpose(&used_by(2, 1, |uses, thread, at| passes(uses, thread, at + 50))),
+            None,
+            "two waits say too little"
+        );
         assert_eq!(purpose(&lock(2)), Some(Purpose::Exclusion));
         assert_eq!(lock(2).uses.len(), 1);
         assert_eq!(lock(2).purpose(2, 0xf00), None, "the word of another process");
+    }
+
+    #[test]
+    fn two_that_wake_each_other_may_ask_and_answer() {
+        let uses = used_by(2, 9, |uses, thread, at| passes(uses, thread, at + 50));
+        assert_eq!(purpose(&uses), Some(Purpose::Turns));
     }
 
     #[test]

@@ -437,6 +437,7 @@ fn line_in(table: &[u8], offset: u64, first: i64) -> Option<i64> {
 /// Returns a number in groups of six bits, the lowest first, and its length; the seventh bit says that more follow.
 fn varint(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     let (mut value, mut length) = (0, 0);
+    // It ends: after ten bytes at the latest.
     loop {
         let byte = *bytes.get(at + length)?;
         value |= u64::from(byte & 63).checked_shl(6 * length as u32)?;

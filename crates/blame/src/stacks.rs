@@ -239,6 +239,7 @@ impl Stacks {
         let frame = if stack.frame == 0 { NOT_KNOWN } else { stack.frame };
         let registers = registers(stack, frame);
         let mut found = self.unwinder.iter_frames(stack.instruction, registers, &mut self.cache, &mut word);
+        // It ends: `depth` frames are the most.
         loop {
             match found.next() {
                 Ok(Some(frame)) => frames.push(frame.address()),
@@ -521,6 +522,7 @@ fn begins(bytes: &[u8], address: u64, base: u64) -> Option<Vec<u32>> {
     let header = EhFrameHdr::new(bytes, NativeEndian).parse(&bases, size_of::<usize>() as u8).ok()?;
     let table = header.table()?;
     let (mut entries, mut begins) = (table.iter(&bases), Vec::new());
+    // It ends: each entry takes bytes of the table, which is read within a bound.
     while let Ok(Some((Pointer::Direct(begin), _))) = entries.next() {
         begins.extend(begin.checked_sub(base).and_then(|begin| u32::try_from(begin).ok()));
     }

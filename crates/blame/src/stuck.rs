@@ -91,6 +91,7 @@ pub fn circles(blocked: &[Blocked]) -> Vec<Vec<&Blocked>> {
     for first in 0..blocked.len() {
         let mut way = Vec::new();
         let mut at = Some(first);
+        // It ends: each thread is gone through once.
         while let Some(place) = at.filter(|place| !is_known[*place]) {
             is_known[place] = true;
             way.push(place);

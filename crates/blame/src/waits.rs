@@ -263,7 +263,8 @@ impl Waits {
         if !kind_of(region, wait.pair).is_some_and(Kind::excludes) {
             // No thread holds the object that is waited for here: the thread that gave the word is to blame.
             let stretch = |taker: Taker| Stretch { taker, from: wait.began, to: end };
-            return wait.releaser.map(stretch).into_iter().collect();
+            // One that ended by its time limit was ended by no thread.
+            return wait.releaser.filter(|_| !wait.in_vain).map(stretch).into_iter().collect();
         }
         if wait.in_vain {
             let stretch = |taker: Taker| Stretch { taker, from: wait.began, to: wait.ended };

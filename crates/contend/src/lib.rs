@@ -6,4 +6,4 @@ mod cli;
 mod commands;
 mod output;
 
-pub use cli::run;
+pub use cli::{command_line, run};

@@ -50,6 +50,7 @@ impl<'a> Case<'a> {
                 Waker::Known(nodes) => nodes.into_iter().for_each(|waker| wakes[waker].push(node)),
             }
         }
+        // It ends: each thread passes its wakes on once.
         while let Some(node) = open.pop() {
             if std::mem::replace(&mut self.is_able[node], true) {
                 continue;

@@ -40,12 +40,13 @@ pub fn serve(
     at_most: Option<Duration>,
     interruption: &Interruption,
 ) -> Turn {
-    let port = match until_it_listens(client, &server, interruption)? {
+    let listens = at_most.map_or(LISTENS, |at_most| at_most.min(LISTENS));
+    let port = match until_it_listens(client, &server, listens, interruption)? {
         Listens::On(port) => port,
         Listens::Ended => {
             return failed(server, |ended| format!("{} before it listened on a port", how(ended)));
         }
-        Listens::Never => return failed(server, |_| never(client)),
+        Listens::Never => return failed(server, |_| never(client, listens)),
     };
     let before = accepted(server.pid());
     let mut command = helper::shell(&client.command)?;
@@ -110,8 +111,13 @@ enum Listens {
     Never,
 }
 
-fn until_it_listens(client: &Client, server: &Running, interruption: &Interruption) -> anyhow::Result<Listens> {
-    let until = server.began + LISTENS;
+fn until_it_listens(
+    client: &Client,
+    server: &Running,
+    listens: Duration,
+    interruption: &Interruption,
+) -> anyhow::Result<Listens> {
+    let until = server.began + listens;
     let mut before = Listening::new();
     for look in 0_u64.. {
         let sockets = listening(server.pid());
@@ -133,8 +139,8 @@ fn until_it_listens(client: &Client, server: &Running, interruption: &Interrupti
     unreachable!("the loop has no end")
 }
 
-fn never(client: &Client) -> String {
-    let seconds = LISTENS.as_secs();
+fn never(client: &Client, listens: Duration) -> String {
+    let seconds = listens.as_secs_f64();
     match client.port {
         None => format!("did not listen on a TCP port within {seconds} s"),
         Some(port) if listening(std::process::id()).values().any(|&other| other == port) => {

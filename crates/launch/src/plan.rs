@@ -78,6 +78,11 @@ impl Plan {
         Rules { began, budget, precision, at_least, at_most }
     }
 
+    /// Returns how long a run may take before one has ended: as long as the whole measurement, if its time is limited.
+    pub fn longest_first(&self) -> Option<Duration> {
+        self.budget
+    }
+
     /// Returns the program and its arguments, for a record.
     pub fn words(&self) -> Vec<String> {
         self.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect()
@@ -128,7 +133,7 @@ impl Plan {
     /// # Errors
     /// As [`Self::run_traced`]; the run does not end well.
     pub fn rank_locks(&self, interruption: &Interruption) -> anyhow::Result<Traced> {
-        self.run_traced(&Variables::new(), None, interruption)?.map_err(|Failed { how, output }| {
+        self.run_traced(&Variables::new(), self.longest_first(), interruption)?.map_err(|Failed { how, output }| {
             anyhow::anyhow!("the traced run that ranks the locks {how}: {}", output.trim_end())
         })
     }

@@ -112,6 +112,7 @@ impl Rings {
 
     /// Drops the events up to `now` on the kernel's clock, but for the starts of processes.
     pub fn skip(&mut self, now: u64) {
+        // It ends: the events until `now` are in rings of a fixed size.
         let skipped = std::iter::from_fn(|| self.next(now)).flatten();
         let forks: Vec<Event> = skipped.filter(|event| matches!(event.what, What::Fork { .. })).collect();
         self.early.splice(0..0, forks);

@@ -749,7 +749,8 @@ impl Follower {
     /// Returns since when a thread had the lock that it released at `to`, and the release before that.
     ///
     /// Before it got the lock, it waited in the same queue, or for nothing: then it took a lock that was free, after the last
-    /// release by another thread. How much later is unknown, unless one of its last waits ended then.
+    /// release by another thread. How much later is unknown, unless one of its last waits ended then, or it did not run: it
+    /// acquires a lock as it runs.
     fn had_since(&self, call: &Call, thread: u32, by: u32, to: u64) -> (u64, Option<Release>) {
         let has_own = |got: &Got| self.have_own_words([(got.word, by), (call.word, thread)]);
         let got = self.got.get(&by).filter(|got| got.at <= to && got.is_of_lock(call, has_own(got)));
@@ -760,7 +761,10 @@ impl Follower {
             None => {
                 let mut past = self.past.get(&by).into_iter().flatten().rev();
                 let got = past.find(|past| past.word == call.word && past.ended <= to).map_or(0, |past| past.ended);
-                (last.map_or(0, |release| release.at).max(got), last)
+                let from = last.map_or(0, |release| release.at).max(got);
+                let timeline = self.timelines.get(&by).filter(|_| from > self.began);
+                let back = timeline.and_then(|timeline| timeline.back_after((from - self.began) as f64));
+                (back.map_or(from, |back| self.began + back as u64).min(to), last)
             }
         }
     }
@@ -787,6 +791,9 @@ impl Follower {
                 held.waits.extend((overlap_ns > 0).then_some(((past.stack, after_wake), overlap_ns as f64)));
             }
             let Some(before) = before.filter(|release| release.at > call.began) else { break };
+            if before.at < from {
+                held.turns.push((None, before.at, from));
+            }
             (by, to, released_at) = (before.by, before.at, before.stack);
         }
         (seen, held)

@@ -215,6 +215,7 @@ impl Code {
         let barriers: Vec<usize> = except.iter().filter_map(barrier).collect();
         let places: HashMap<u64, usize> = self.0.iter().enumerate().map(|(place, one)| (one.ip(), place)).collect();
         let (mut open, mut seen) = (vec![from], HashSet::new());
+        // It ends: each place is followed once, and adds two at most.
         while let Some(at) = open.pop() {
             let Some(place) = places.get(&at).filter(|place| seen.insert(**place)) else { continue };
             let one = &self.0[*place];
@@ -237,6 +238,7 @@ impl Code {
 
 fn instructions(code: &[u8], begin: u64) -> Vec<Instruction> {
     let (mut at, mut found) = (0, Vec::new());
+    // It ends: each instruction has a byte or more.
     while let Some(instruction) = code.get(at..).and_then(|rest| decoded(rest, begin + at as u64)) {
         at += instruction.len();
         found.push(instruction);

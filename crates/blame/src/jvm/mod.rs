@@ -244,6 +244,7 @@ impl Drop for Machines {
         let until = Instant::now() + END;
         for dumper in self.0.values() {
             let next = || dumper.reports.recv_timeout(until.saturating_duration_since(Instant::now()));
+            // It ends: a moment is waited for at most.
             while !matches!(next(), Err(RecvTimeoutError::Disconnected | RecvTimeoutError::Timeout)) {}
         }
     }

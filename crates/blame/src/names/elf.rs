@@ -223,6 +223,7 @@ impl Elf {
 /// Unpacks frames of Zstandard, and no more of them than there is said to be.
 fn unpacked(mut data: &[u8], size: usize) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(size);
+    // It ends: each decoder takes bytes, or refuses them.
     while !data.is_empty() && bytes.len() < size {
         let decoder = ruzstd::decoding::StreamingDecoder::new(&mut data).ok()?;
         decoder.take((size - bytes.len()) as u64).read_to_end(&mut bytes).ok()?;
@@ -312,6 +313,7 @@ pub fn is_text(table: &[u8], at: u32, expected: &[u8]) -> bool {
 /// CRC-32 as Ethernet has it, by byte.
 static CHECKSUMS: [u32; 256] = {
     let (mut table, mut byte) = ([0; 256], 0);
+    // It ends: it counts to 256, and to eight for each.
     while byte < 256 {
         let (mut sum, mut bit) = (byte as u32, 0);
         while bit < 8 {

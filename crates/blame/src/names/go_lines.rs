@@ -88,6 +88,7 @@ impl GoLines {
         let count = usize::try_from(u64_at(&self.table, 8)?).ok()?.min(functions.len() / ENTRY);
         let begin = |number: usize| u32_at(functions, number * ENTRY);
         let (mut low, mut high) = (0, count);
+        // It ends: the range is halved.
         while low < high {
             let middle = usize::midpoint(low, high);
             if begin(middle)? <= place { low = middle + 1 } else { high = middle }
@@ -112,6 +113,7 @@ impl GoLines {
             Some(number)
         };
         let (mut value, mut end, mut is_first) = (-1_i32, begin, true);
+        // It ends: each number takes a byte of the table or more.
         loop {
             let change = number()?;
             if change == 0 && !is_first {

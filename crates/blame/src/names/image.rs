@@ -382,6 +382,7 @@ impl Lines {
     /// whether to go on.
     fn visit(&self, own: u64, mut visit: impl FnMut(Option<String>, Option<String>, &str) -> bool) -> Option<()> {
         let mut lookup = self.context.find_frames(own);
+        // It ends: the reader counts what it reads against the steps of the file.
         let mut frames = loop {
             match lookup {
                 LookupResult::Output(frames) => break frames.ok()?,

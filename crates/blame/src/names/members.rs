@@ -67,11 +67,13 @@ impl Members {
             return found;
         }
         let mut headers = dwarf.units();
+        // It ends: the reader counts what it reads against the steps of the file.
         while let Ok(Some(header)) = headers.next() {
             let Some(DebugInfoOffset(begin)) = header.debug_info_offset() else { continue };
             found.units.push(begin);
             let Ok(unit) = dwarf.unit(header) else { continue };
             let mut entries = unit.entries();
+            // It ends: as for the units.
             while let Ok(Some(entry)) = entries.next_dfs() {
                 let address =
                     if entry.tag() == gimli::DW_TAG_variable { address_of(dwarf, &unit, entry) } else { None };

@@ -204,6 +204,15 @@ pub fn is_for_requests(number: i64) -> bool {
     is_old || CALLS.contains(&number)
 }
 
+/// Returns whether a thread in such a call may wait for the answer to its request.
+pub fn may_be_for_answer(number: i64) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if [libc::SYS_poll, libc::SYS_select].contains(&number) {
+        return true;
+    }
+    [libc::SYS_ppoll, libc::SYS_pselect6].contains(&number)
+}
+
 /// Returns a call's name for messages, or its number.
 pub fn call_name(number: i64) -> String {
     #[cfg(target_arch = "x86_64")]

@@ -49,7 +49,8 @@ struct Event {
 #[derive(Default)]
 pub struct Window {
     pub instants: Vec<Instant>,
-    pub stacks: Vec<(u32, Stack)>,
+    /// With the process and the thread.
+    pub stacks: Vec<(u32, u32, Stack)>,
     /// Time that the threads ran.
     pub ran_ns: u64,
     /// Samples that found no room.
@@ -156,7 +157,7 @@ impl Clock {
                     }
                     SAMPLE => {
                         let stack = body.get(16..).and_then(Stack::of_sample);
-                        window.stacks.extend(stack.map(|stack| (event.process, stack)));
+                        window.stacks.extend(stack.map(|stack| (event.process, event.thread, stack)));
                     }
                     _ => {}
                 }

@@ -18,14 +18,18 @@ pub struct Life {
     pub path: Option<Path>,
     #[serde(with = "pairs")]
     pub waits: BTreeMap<Wait, f64>,
+    /// Where it waited, and for how long; and where it ran, in samples.
+    #[serde(with = "pairs")]
+    pub waited: BTreeMap<(Wait, Path), f64>,
+    pub ran: BTreeMap<Path, u64>,
     /// How long it held each lock that the library notes, by the lock's slot, as far as samples found it with the lock.
     pub holds: BTreeMap<u32, f64>,
     /// Time on a CPU while it waited for a lock, by the samples.
     pub spun_s: f64,
     /// Time in which it gave up its CPU again and again.
     pub yielded_s: f64,
-    /// How often it had come to a CPU at the last sample.
-    #[serde(skip)]
+    /// How often it had come to a CPU at the first sample and at the last.
+    pub(super) turns_before: u64,
     pub(super) turns: u64,
     /// The CPUs that it may use, as a bit each.
     pub allowed: Allowed,
@@ -41,6 +45,17 @@ pub struct Life {
     pub(super) tries: Tries,
     /// Whether the library knows it, which it does from its first use of a lock.
     pub(super) is_noted: bool,
+}
+
+/// Places of each thread that are kept.
+const MOST_PLACES: usize = 64;
+
+/// The sleeps of a thread, of which there were at most `count`.
+#[derive(Clone, Copy, Debug)]
+pub struct Naps {
+    pub slept_s: f64,
+    pub lived_s: f64,
+    pub count: u64,
 }
 
 /// CPUs as a bit each, as many as the kernel's `cpu_set_t` has.
@@ -70,14 +85,58 @@ impl Life {
         path.filter(|_| (before, sums) == (call, [sample.ran_ns, sample.ready_ns]))
     }
 
+    pub(super) fn waited_at(&mut self, wait: Wait, path: Path, seconds: f64) {
+        if self.waited.len() < MOST_PLACES || self.waited.contains_key(&(wait, path)) {
+            *self.waited.entry((wait, path)).or_default() += seconds;
+        }
+    }
+
+    pub(super) fn ran_at(&mut self, path: Path) {
+        if self.ran.len() < MOST_PLACES || self.ran.contains_key(&path) {
+            *self.ran.entry(path).or_default() += 1;
+        }
+    }
+
+    /// Returns where it spent its time: waiting, each wait with its place, and on a CPU, in seconds.
+    pub fn places(&self) -> impl Iterator<Item = (Option<Wait>, Path, f64)> {
+        let (ran_s, samples) = (self.sum_s(0), self.ran.values().sum::<u64>().max(1) as f64);
+        let waited = self.waited.iter().map(|((wait, path), seconds)| (Some(*wait), *path, *seconds));
+        waited.chain(self.ran.iter().map(move |(path, count)| (None, *path, ran_s * *count as f64 / samples)))
+    }
+
+    /// Returns how long it was seen.
+    pub fn lived_s(&self) -> f64 {
+        self.seen_s - self.began_s
+    }
+
+    /// Returns a path of it, as far as the function that the thread began with.
+    pub fn any_path(&self) -> Option<Path> {
+        self.path.or_else(|| self.ran.keys().next().copied())
+    }
+
     /// Returns how long it was on a CPU, or ready for one.
-    pub(super) fn runnable_s(&self) -> f64 {
+    pub fn runnable_s(&self) -> f64 {
         (0..2).map(|sum| self.sum_s(sum)).sum()
     }
 
     /// Returns how long it was on a CPU, or ready for one without it: the first or the second of the kernel's sums.
     pub(super) fn sum_s(&self, sum: usize) -> f64 {
         self.sums[sum].saturating_sub(self.before[sum]) as f64 / 1e9
+    }
+
+    /// Returns its sleeps, if it is asleep for most of its time, for moments, and does something in between. `is_sleep` says which
+    /// waits are sleeps.
+    pub fn naps(&self, is_sleep: impl Fn(&Wait) -> bool) -> Option<Naps> {
+        /// A thread that works for less of its time, or sleeps for longer, looks now and then whether there is something to do.
+        const LEAST_WORK: f64 = 0.02;
+        const LONGEST_S: f64 = 0.05;
+        const FEWEST: u64 = 20;
+        let slept_s = self.waits.iter().filter(|(wait, _)| is_sleep(wait)).map(|(_, seconds)| seconds).sum();
+        let naps = Naps { slept_s, lived_s: self.lived_s(), count: self.turns.saturating_sub(self.turns_before) };
+        let is_short = slept_s <= LONGEST_S * naps.count as f64 && naps.count >= FEWEST;
+        // Where other programs have the CPUs, it would sleep in the time that it is ready.
+        let without_ready_s = naps.lived_s - self.sum_s(1);
+        (is_short && slept_s > 0.5 * without_ready_s && self.runnable_s() >= LEAST_WORK * naps.lived_s).then_some(naps)
     }
 
     /// Returns whether a thread gave up its CPU again and again since its last sample, which was this many ns ago and found it
@@ -94,13 +153,18 @@ impl Life {
 
     pub(super) fn begin_part(&mut self) {
         self.waits.clear();
+        self.waited.clear();
+        self.ran.clear();
         self.holds.clear();
         (self.spun_s, self.yielded_s, self.began_s, self.before) = (0.0, 0.0, self.seen_s, self.sums);
+        self.turns_before = self.turns;
     }
 
     /// Forgets the numbers of paths, which are given to others.
     pub(super) fn forget_paths(&mut self) {
         self.path = None;
+        self.waited.clear();
+        self.ran.clear();
         self.blocked.iter_mut().for_each(|(_, _, path)| *path = None);
     }
 
@@ -109,6 +173,7 @@ impl Life {
         self.spun_s += other.spun_s;
         self.yielded_s += other.yielded_s;
         self.is_noted |= other.is_noted;
+        self.turns += other.turns - other.turns_before;
         other.waits.into_iter().for_each(|(wait, seconds)| *self.waits.entry(wait).or_default() += seconds);
         for sum in 0..2 {
             self.sums[sum] += other.sums[sum] - other.before[sum];

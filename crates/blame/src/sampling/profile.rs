@@ -282,11 +282,12 @@ impl Profile {
     pub fn end_window(&mut self, now_s: f64) {
         let Some(window) = self.clock.end(now_s) else { return };
         self.lines.note(&window, &self.unwinders);
-        for (process, stack) in window.stacks {
+        for (process, thread, stack) in window.stacks {
             let waits = self.spins.waits(process, stack.instruction);
             let Some(path) = self.unwound(process, None, &stack) else { continue };
             self.lines.note_path(process, stack.instruction, path);
             *self.running.entry(path).or_default() += 1;
+            self.lives.get_mut(&thread).into_iter().for_each(|life| life.ran_at(path));
             match waits {
                 Some(Waits::Spins) => *self.spinning.entry(path).or_default() += 1,
                 Some(Waits::Yields) => *self.yielding.entry(path).or_default() += 1,
@@ -333,6 +334,7 @@ impl Profile {
         let life = self.lives.entry(sample.thread).or_insert_with(|| Life {
             process: sample.process,
             thread: sample.thread,
+            turns_before: sample.turns,
             turns: sample.turns,
             began_s: now_s,
             seen_s: now_s,
@@ -372,6 +374,7 @@ impl Profile {
         };
         if let Some(wait) = wait {
             *life.waits.entry(wait).or_default() += span;
+            path.into_iter().for_each(|path| life.waited_at(wait, path, span));
         } else if noted.is_some() {
             life.spun_s += span * ran_share;
         }

@@ -76,7 +76,8 @@ impl Samples {
 
     /// Returns the call paths that are part of the sums.
     pub fn paths(&self) -> HashSet<Path> {
-        let lives = self.lives.iter().filter_map(|life| life.path);
+        let lives =
+            self.lives.iter().flat_map(|life| life.path.into_iter().chain(life.places().map(|(_, path, _)| path)));
         let on_cpus = [&self.spinning, &self.yielding, &self.running].into_iter().flat_map(BTreeMap::keys).copied();
         lives.chain(on_cpus).chain(self.waited.values().flat_map(Waited::all_paths)).collect()
     }

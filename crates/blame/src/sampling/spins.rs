@@ -90,6 +90,7 @@ fn is_spin_loop(code: &[u8; 2 * AROUND]) -> bool {
 #[cfg(target_arch = "x86_64")]
 fn instructions(code: &[u8]) -> Option<Vec<Instruction>> {
     let (mut at, mut found) = (0, Vec::new());
+    // It ends: each instruction has a byte or more.
     while at < code.len() {
         let instruction = decoded(&code[at..], 0)?;
         at += instruction.len();

@@ -195,6 +195,13 @@ impl Timeline {
         }
     }
 
+    /// Returns when a thread that did not run at this time came to a CPU; `None` if it ran, or is not known.
+    pub fn back_after(&self, at: f64) -> Option<f64> {
+        let after = self.absences.partition_point(|absence| absence.from <= at);
+        let last = self.absences.get(after.checked_sub(1)?)?;
+        (last.to > at).then_some(last.to)
+    }
+
     /// Returns the preemptions that began in this time and ended.
     pub fn preemptions(&self, from: f64, to: f64) -> impl Iterator<Item = Preemption> {
         let first = self.absences.partition_point(|absence| absence.from < from);
@@ -274,6 +281,20 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn thread_that_is_away_comes_back_at_a_known_time() {
+        let mut timeline = Timeline::default();
+        timeline.begin(0.0, State::Asleep);
+        for (at, is_out) in [(10.0, false), (20.0, true), (30.0, false)] {
+            timeline.note(at, is_out, false);
+        }
+        assert_eq!(
+            [5.0, 15.0, 20.0, 29.0, 30.0].map(|at| timeline.back_after(at)),
+            [Some(10.0), None, Some(30.0), Some(30.0), None]
+        );
+        assert_eq!(Timeline::default().back_after(5.0), None);
+    }
 
     fn seen(known: f64, off: f64, preempted: f64) -> Seen {
         Seen { known, off, preempted }

@@ -64,6 +64,11 @@ fn command(purpose: Purpose) -> Command {
     CommandLine { purpose, words: None }.root()
 }
 
+/// Returns the whole command line, where each command has the flags that it accepts and no other.
+pub fn command_line() -> Command {
+    command(Purpose::Describing)
+}
+
 /// The command line, before it is made.
 #[derive(Clone, Copy)]
 struct CommandLine<'a> {
@@ -257,7 +262,7 @@ fn perform(matches: &ArgMatches) -> anyhow::Result<Outcome> {
     }
     if let Some(other) = [&SURVEY].into_iter().chain(OTHERS).find(|other| other.name == name) {
         check(other, below)?;
-        return (other.run)(below, &flags, || command(Purpose::Describing));
+        return (other.run)(below, &flags, command_line);
     }
     let (question, matches) = below.subcommand().map_or((None, below), |(question, matches)| (Some(question), matches));
     let entry = ALL.iter().find(|entry| entry.words() == (name, question)).ok_or_else(no_method)?;

@@ -132,7 +132,7 @@ pub const SLEEPING: [Answer; 13] = [
 pub const COMPUTING: [Answer; 8] = [
     Answer {
         patient: "chain-computes",
-        rule: "holder_waits",
+        rule: "holder_blocked",
         object: "shelf_lock",
         place: "recount (patients.c:",
         // It ran, or had no CPU.
@@ -181,7 +181,7 @@ pub const COMPUTING: [Answer; 8] = [
     },
     Answer {
         patient: "late",
-        rule: "late_waiter",
+        rule: "retried_lock",
         object: "job_lock",
         place: "start_late (patients.c:",
         cause: "start_late slept or yielded until its next try",
@@ -220,16 +220,8 @@ pub const UNCLEAR: [Free; 3] = [
         verdict: "undecided",
         reason: "may have held state_lock: for work, or for the answer to a request.",
     },
-    Free {
-        patient: "naps",
-        verdict: "undecided",
-        reason: "Threads slept in seat_lock: if that is a lock which sleeps between two tries",
-    },
-    Free {
-        patient: "places",
-        verdict: "not_locks",
-        reason: "wait for it too: if it is a pool, that may be too small.",
-    },
+    Free { patient: "naps", verdict: "undecided", reason: " threads slept for " },
+    Free { patient: "places", verdict: "not_locks", reason: "wait for it too: if it is a pool, that may be too small" },
 ];
 
 /// The ways to trace a program, and the directories of their evidence.
@@ -274,10 +266,11 @@ pub fn wrong_in(record: &Value, answer: &Answer) -> Option<String> {
     wrong.map(|(field, words)| format!("{patient}: {field} without {words:?}: {first:#}"))
 }
 
-/// The programs that are traced attached, too: those that a process of another one's library is not a part of.
+/// The programs that are traced attached, too.
 pub fn attached() -> impl Iterator<Item = &'static Answer> {
-    // The pool is another program, which ends by itself; the rest needs the calls of the C library that the library notes.
-    let is_apart = |patient: &str| matches!(patient, "pool" | "late" | "herd" | "polls");
+    // The pool is another program, which ends by itself. In the chain, either lock can come first. The rest needs the calls of the
+    // C library that the library notes.
+    let is_apart = |patient: &str| matches!(patient, "pool" | "chain-computes" | "late" | "herd" | "polls");
     SLEEPING.iter().chain(&COMPUTING).filter(move |answer| !is_apart(answer.patient))
 }
 

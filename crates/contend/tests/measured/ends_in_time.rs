@@ -1,9 +1,12 @@
-//! Runs end near their time, and soon after a signal, whatever the flags ask for.
+//! Runs end near their time, and soon after a signal, whatever the flags ask for. The flags are those that the command
+//! line names, so a new flag is in these tests by itself.
 
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
-/// Flags that ask for more than a second allows, by command. Each command that measures for a time has a line.
+/// Flags that ask for more than a second allows, by command.
 const RUNS: &[(&str, &[&str])] = &[
     ("clock", &["--longest 300ms"]),
     (
@@ -30,32 +33,71 @@ const RUNS: &[(&str, &[&str])] = &[
     ("load", &["", "--grinders 4"]),
     ("ring", &["", "--threads 10000", "--large 10000000"]),
     ("core", &[""]),
-    ("trace", &["-- sleep 60", "--confirm -- sleep 60"]),
-    ("preempted", &["-- sleep 60"]),
-    ("lines", &["-- sleep 60"]),
+    ("trace", &["", "--confirm"]),
+    ("preempted", &[""]),
+    ("lines", &[""]),
 ];
-/// Commands whose programs are the user's: a repetition is as long as these run.
-const LONG_AS_ITS_PROGRAMS: [&str; 2] = ["ab", "lockstep"];
-/// A run ends two seconds after its time at the latest; on a machine that other programs use, it may take longer.
-const LATEST: Duration = Duration::from_secs(12);
+/// The program of a command that runs one. A repetition of `ab` is as long as the user's programs run.
+const PROGRAMS: &[(&str, &[&str])] = &[
+    ("ab", &["sleep 0.01", "sleep 0.02"]),
+    ("lines", &["--", "sleep", "60"]),
+    ("preempted", &["--", "sleep", "60"]),
+    ("trace", &["--", "sleep", "60"]),
+];
+/// Values, one of which each flag accepts that has no default and does not name its values.
+const VALUES: &[&str] = &["10ms", "2", "1s", "0.5", "50%", "true", "fifo:1", "0,1", "0", "slower:5%", "std"];
+/// Commands and flags that cannot be run here: the screen stays until a key is pressed, a container needs an engine, and
+/// without an end by a signal there is no other.
+const LEFT_OUT: &[(&str, &str)] = &[("top", ""), ("", "container"), ("", "until_signal"), ("", "help")];
+/// A run ends this long after its time, or after a signal, at the latest. In a development build, the analysis of what
+/// hundreds of threads did in a second takes several seconds itself.
+const LATEST: Duration = Duration::from_secs(if cfg!(debug_assertions) { 12 } else { 3 });
+/// A run that is still there by then is killed.
+const HANGS: Duration = Duration::from_secs(20);
 
-fn start(command: &str, flags: &str, seconds: &str) -> Child {
-    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<String>>();
-    let (own, program) = flags.split_once("-- ").unwrap_or((flags, ""));
-    let mut arguments = [words(command), words(own)].concat();
-    arguments.extend(["--seconds", seconds, "--quiet", "--format", "json"].map(str::to_owned));
-    if !program.is_empty() {
-        arguments.extend([vec!["--".to_owned()], words(program)].concat());
+/// A call of contend, without its time.
+#[derive(Clone, Debug)]
+struct Call {
+    command: String,
+    /// The flag that it is for, if it is made from the command line's own list.
+    flag: Option<String>,
+    words: Vec<String>,
+}
+
+impl Call {
+    fn of_line((command, flags): (&str, &str)) -> Self {
+        Self { command: command.to_owned(), flag: None, words: flags.split_whitespace().map(str::to_owned).collect() }
     }
-    let mut contend = Command::new(env!("CARGO_BIN_EXE_contend"));
-    contend.env("CONTEND_ARCHIVE", "").args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
-    contend.spawn().expect("the binary starts")
+
+    fn start(&self, seconds: &str) -> Child {
+        let mut contend = Command::new(env!("CARGO_BIN_EXE_contend"));
+        contend.args(self.command.split(' ')).args(&self.words).args(["--seconds", seconds]);
+        for (flag, words) in [("quiet", &["--quiet"][..]), ("format", &["--format", "json"])] {
+            contend.args(words.iter().filter(|_| self.flag.as_deref() != Some(flag)));
+        }
+        let attaches = ["--pid", "--cgroup", "--word", "--swap-library"]
+            .iter()
+            .any(|flag| self.words.contains(&(*flag).to_owned()));
+        let program = PROGRAMS.iter().find(|(command, _)| *command == self.command && !attaches);
+        contend.args(program.into_iter().flat_map(|(_, words)| *words));
+        contend.env("CONTEND_ARCHIVE", "").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        contend.spawn().expect("the binary starts")
+    }
+
+    /// Runs it for a second; returns how long it took, and its status.
+    fn run(&self) -> (Duration, Option<i32>) {
+        end(&mut self.start("1"))
+    }
+
+    fn shown(&self) -> String {
+        format!("{} {}", self.command, self.words.join(" "))
+    }
 }
 
 /// Returns how long it takes to end, and its exit status; it is killed if that is too long.
 fn end(child: &mut Child) -> (Duration, Option<i32>) {
     let began = Instant::now();
-    while began.elapsed() < LATEST {
+    while began.elapsed() < HANGS {
         if let Some(status) = child.try_wait().unwrap() {
             return (began.elapsed(), status.code());
         }
@@ -66,45 +108,141 @@ fn end(child: &mut Child) -> (Duration, Option<i32>) {
     (began.elapsed(), None)
 }
 
-fn runs() -> impl Iterator<Item = (&'static str, &'static str)> {
-    RUNS.iter().flat_map(|(command, flags)| flags.iter().map(move |flags| (*command, *flags)))
+/// Returns the commands that measure for a time, by their words.
+fn measuring(above: &str, command: &clap::Command) -> Vec<(String, clap::Command)> {
+    let is_seconds = |flag: &clap::Arg| flag.get_id() == "seconds" && !flag.is_hide_set();
+    let name = |below: &clap::Command| format!("{above} {}", below.get_name()).trim().to_owned();
+    let visible = command.get_subcommands().filter(|below| !below.is_hide_set());
+    let own =
+        (!above.is_empty() && command.get_arguments().any(is_seconds)).then(|| (above.to_owned(), command.clone()));
+    own.into_iter().chain(visible.flat_map(|below| measuring(&name(below), below))).collect()
+}
+
+/// Returns the words that may give a flag, the likely ones first.
+fn spellings(flag: &clap::Arg, folder: &Path, pid: u32) -> Vec<Vec<String>> {
+    let name = format!("--{}", flag.get_long().unwrap_or_default());
+    if !flag.get_action().takes_values() {
+        return vec![vec![name]];
+    }
+    let possible: Vec<String> = flag.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
+    let defaults = flag.get_default_values().iter().map(|value| value.to_string_lossy().into_owned());
+    let of_name = |name: &str| match name {
+        "PID" => vec![pid.to_string()],
+        "COMMAND" => vec!["true".to_owned()],
+        "FILE" | "DIR" | "PATH" => vec![folder.join("file").display().to_string(), "/sys/fs/cgroup".to_owned()],
+        "FORMAT" => vec!["perfetto".to_owned()],
+        _ => Vec::new(),
+    };
+    let names: Vec<&str> = flag.get_value_names().into_iter().flatten().map(|name| name.as_str()).collect();
+    if let [first, second] = names[..] {
+        return vec![[vec![name], of_name(first), of_name(second)].concat()];
+    }
+    let values = possible.into_iter().chain(defaults).chain(names.iter().flat_map(|name| of_name(name)));
+    let values = values.chain(VALUES.iter().map(|value| (*value).to_owned()));
+    let with_value = values.map(|value| vec![format!("{name}={value}")]);
+    let alone = flag.get_num_args().is_some_and(|range| range.min_values() == 0).then(|| vec![name.clone()]);
+    alone.into_iter().chain(with_value).collect()
+}
+
+/// Runs each flag of a command, alone or with one other that it needs. Returns the calls with their times, and the flags
+/// that no call accepts.
+fn run_flags(name: &str, command: &clap::Command, folder: &Path, pid: u32) -> (Vec<(Call, Duration)>, Vec<String>) {
+    let is_left_out = |id: &str| LEFT_OUT.iter().any(|(of, flag)| (*of == name || of.is_empty()) && *flag == id);
+    let flags = command.get_arguments().filter(|flag| !flag.is_positional() && !flag.is_hide_set());
+    let mut open: Vec<&clap::Arg> =
+        flags.filter(|flag| *flag.get_id() != "seconds" && !is_left_out(flag.get_id().as_str())).collect();
+    let mut done: Vec<(Call, Duration)> = Vec::new();
+    for round in 0..2 {
+        let companions: Vec<Vec<String>> = match round {
+            0 => vec![Vec::new()],
+            _ => done.iter().map(|(call, _)| call.words.clone()).collect(),
+        };
+        open.retain(|flag| {
+            for words in spellings(flag, folder, pid) {
+                for companion in &companions {
+                    let words = [companion.clone(), words.clone()].concat();
+                    let call = Call { command: name.to_owned(), flag: Some(flag.get_id().to_string()), words };
+                    let (took, status) = call.run();
+                    // Status 2 is a refusal: another value, or another flag, is needed.
+                    if status != Some(2) {
+                        done.push((call, took));
+                        return false;
+                    }
+                }
+            }
+            true
+        });
+    }
+    (done, open.into_iter().map(|flag| format!("{name} --{}", flag.get_long().unwrap_or_default())).collect())
+}
+
+/// Returns the calls whose flags the command line names, with their times, and the flags that no call accepts. Two run at
+/// once.
+fn of_command_line() -> &'static (Vec<(Call, Duration)>, Vec<String>) {
+    static ALL: OnceLock<(Vec<(Call, Duration)>, Vec<String>)> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let mut watched = Command::new("sleep").arg("600").spawn().unwrap();
+        let (commands, all) = (Mutex::new(measuring("", &contend::command_line())), Mutex::default());
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    loop {
+                        let Some((name, command)) = commands.lock().unwrap().pop() else { break };
+                        if LEFT_OUT.contains(&(&name, "")) {
+                            continue;
+                        }
+                        let (done, refused) = run_flags(&name, &command, folder.path(), watched.id());
+                        let mut all: MutexGuard<'_, (Vec<_>, Vec<_>)> = all.lock().unwrap();
+                        all.0.extend(done);
+                        all.1.extend(refused);
+                    }
+                });
+            }
+        });
+        watched.kill().unwrap();
+        watched.wait().unwrap();
+        all.into_inner().unwrap()
+    })
+}
+
+fn lines() -> impl Iterator<Item = Call> {
+    RUNS.iter().flat_map(|(command, flags)| flags.iter().map(move |flags| Call::of_line((command, flags))))
 }
 
 #[test]
 fn every_run_ends_near_its_time() {
-    let late: Vec<String> = runs()
-        .filter_map(|(command, flags)| {
-            let (took, status) = end(&mut start(command, flags, "1"));
-            assert_ne!(status, Some(2), "{command} {flags} is a measurement");
-            status.is_none().then(|| format!("{command} {flags}: {took:?}"))
-        })
-        .collect();
+    let of_lines = lines().map(|call| (call.run().0, call));
+    let mut took: Vec<(Duration, Call)> = of_lines.collect();
+    let (of_flags, refused) = of_command_line();
+    took.extend(of_flags.iter().map(|(call, took)| (*took, call.clone())));
+    took.sort_by_key(|(took, _)| std::cmp::Reverse(*took));
+    println!("seen: {} calls; the longest:", took.len());
+    took.iter().take(5).for_each(|(took, call)| println!("seen: {:.1} s: {}", took.as_secs_f64(), call.shown()));
+    let late = |(took, call): &(Duration, Call)| {
+        (*took > Duration::from_secs(1) + LATEST).then(|| format!("{}: {took:?}", call.shown()))
+    };
+    let late: Vec<String> = took.iter().filter_map(late).collect();
     assert!(late.is_empty(), "{late:#?}");
+    assert!(refused.is_empty(), "no value is known for {refused:?}");
 }
 
 #[test]
 fn every_run_ends_soon_after_a_signal() {
-    let late: Vec<String> = runs()
-        .filter_map(|(command, flags)| {
-            let mut child = start(command, flags, "100");
+    let calls: Vec<Call> = lines().chain(of_command_line().0.iter().map(|(call, _)| call.clone())).collect();
+    let mut took: Vec<(Duration, String)> = calls
+        .iter()
+        .map(|call| {
+            let mut child = call.start("100");
             std::thread::sleep(Duration::from_secs(1));
             let pid = rustix::process::Pid::from_child(&child);
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-            let (took, status) = end(&mut child);
-            status.is_none().then(|| format!("{command} {flags}: {took:?}"))
+            (end(&mut child).0, call.shown())
         })
         .collect();
+    took.sort_by_key(|(took, _)| std::cmp::Reverse(*took));
+    println!("seen: {} calls ended by SIGTERM; the longest:", took.len());
+    took.iter().take(5).for_each(|(took, call)| println!("seen: {:.1} s: {call}", took.as_secs_f64()));
+    let late: Vec<&(Duration, String)> = took.iter().filter(|(took, _)| *took > LATEST).collect();
     assert!(late.is_empty(), "{late:#?}");
-}
-
-#[test]
-fn every_measuring_command_is_in_the_table() {
-    let missing: Vec<&str> = experiments::ALL
-        .iter()
-        .filter(|entry| entry.takes("seconds"))
-        .map(|entry| entry.name)
-        .filter(|name| !RUNS.iter().any(|(command, _)| command == name) && !LONG_AS_ITS_PROGRAMS.contains(name))
-        .filter(|name| *name != "template")
-        .collect();
-    assert!(missing.is_empty(), "{missing:?}");
 }

@@ -2,6 +2,7 @@
 // It prints "ready" once it is what KIND says, and ends after ten seconds.
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -75,10 +76,21 @@ static void map_named(const char *name) {
     close(file);
 }
 static void on_quit(int signal) { (void)signal; }
+static void *dispatch(void *unused) {
+    for (;;) pause();
+    return unused;
+}
+// With the library of a real virtual machine (LIBJVM), its memory permits attaching, so that it is asked for its socket.
 static void fake_machine(void) {
-    map_named("libjvm.so");
+    const char *library = getenv("LIBJVM");
+    if (!library) map_named("libjvm.so");
+    else if (!dlopen(library, RTLD_NOW)) fail(library);
     signal(SIGQUIT, on_quit);
+    signal(SIGSEGV, on_quit);
     signal(SIGPIPE, SIG_IGN);
+    pthread_t thread;
+    pthread_create(&thread, 0, dispatch, 0);
+    pthread_setname_np(thread, "Signal Dispatch");
 }
 static char *attach(const char *directory, const char *name) {
     static char file[4200];
@@ -191,8 +203,8 @@ int main(int count, char **arguments) {
         if (IS("network-of-mounts")) { signal(SIGQUIT, on_quit); } else fake_machine();
         if (IS("machine-without-a-handler")) signal(SIGQUIT, SIG_IGN);
         if (IS("machine-that-execs")) { signal(SIGQUIT, SIG_IGN); threads(2); exec_after("300"); }
-        if (IS("machine-with-a-linked-request") && symlink(in(roots, "secret"), attach(own, "attach"))) fail("symlink");
-        if (IS("machine-with-a-directory") && mkdir(attach(own, "attach"), 0700)) fail("mkdir");
+        if (IS("machine-with-a-linked-request") && symlink(in(roots, "secret"), attach("/tmp", "attach"))) fail("symlink");
+        if (IS("machine-with-a-directory") && mkdir(attach("/tmp", "attach"), 0700)) fail("mkdir");
         if (IS("machine-with-a-pipe") && mkfifo(attach("/tmp", "java"), 0600)) fail("mkfifo");
         if (IS("machine-that-drips")) answer("/tmp", 'd');
         if (IS("machine-that-floods")) answer("/tmp", 'f');

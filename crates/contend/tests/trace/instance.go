@@ -1,5 +1,5 @@
-// What another trace does to this process: `pairs MS` exchanges messages between two goroutines, and prints how many
-// exchanges each second of its CPU time had, ten times a second; `locks MS` lets goroutines wait for a mutex, and checks
+// What another trace does to this process: `pairs MS` exchanges messages between two goroutines, and prints ten times a
+// second how many exchanges each second of its CPU time had, and each second; `locks MS` lets goroutines wait for a mutex, and checks
 // that a number in its code stays what it is; `execs MS PROGRAM ...` does so for a while, and then becomes PROGRAM.
 // With FAKE, it maps that file below its own code; with `place`, it prints where the number is in its file.
 package main
@@ -37,12 +37,13 @@ func pairs(end time.Time) {
 		}
 	}()
 	for time.Now().Before(end) {
-		began, until, count := cpu(), time.Now().Add(100*time.Millisecond), 0
-		for ; time.Now().Before(until); count++ {
+		used, began, count := cpu(), time.Now(), 0
+		for ; time.Since(began) < 100*time.Millisecond; count++ {
 			there <- 1
 			<-back
 		}
-		fmt.Println(time.Now().UnixMilli(), int(float64(count)/(cpu()-began).Seconds()))
+		per := func(span time.Duration) int { return int(float64(count) / span.Seconds()) }
+		fmt.Println(time.Now().UnixMilli(), per(cpu()-used), per(time.Since(began)))
 	}
 }
 

@@ -1,8 +1,12 @@
 //! `contend trace --pid` as root, on hostile and odd processes of another user (`tests/trace/hostile.c`): nothing outside of
-//! its output is created, changed or removed, and no code of any process changes. `strace` is the witness of its calls.
+//! its output is created, changed or removed, and no code of any process of the machine changes. `strace` is the witness of
+//! its calls.
 
+use crate::calls::{self, Allowed};
+use crate::code::{self, Code};
 use crate::command::held;
 use crate::programs::Programs;
+use crate::runtimes_hostile::library;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -10,10 +14,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 const NOBODY: u32 = 65_534;
-/// A trace of one second that takes longer hangs.
-const LIMIT: &str = "40";
 
 const KINDS: [&str; 48] = [
     "plain",
@@ -66,11 +69,6 @@ const KINDS: [&str; 48] = [
     "without-descriptors",
 ];
 
-/// The calls that change something outside of the calling process.
-const CALLS: &str = "trace=open,openat,openat2,creat,mkdir,mkdirat,mknod,mknodat,unlink,unlinkat,rmdir,rename,renameat,\
-                     renameat2,link,linkat,symlink,symlinkat,chmod,fchmod,fchmodat,chown,fchown,lchown,fchownat,truncate,\
-                     kill,tkill,tgkill,pidfd_send_signal,ptrace,process_vm_writev,perf_event_open";
-
 /// A process of a kind, with the directories that it knows.
 struct Process {
     child: Child,
@@ -79,7 +77,7 @@ struct Process {
 
 impl Process {
     /// Starts it, and waits until it is what its kind says.
-    fn start(program: &Path, folder: &Path, kind: &str) -> Self {
+    fn start(program: &Path, folder: &Path, kind: &str, library: Option<&Path>) -> Self {
         let folder = folder.join(kind);
         let (own, roots) = (folder.join("own"), folder.join("roots"));
         [&own, &roots].iter().for_each(|directory| fs::create_dir_all(directory).unwrap());
@@ -89,7 +87,9 @@ impl Process {
         // Another name of the same file, which the process may remove.
         let name = own.join("program");
         fs::hard_link(program, &name).unwrap();
-        let mut child = Command::new(name).arg(kind).args([own, roots]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut command = Command::new(name);
+        library.map(|library| command.env("LIBJVM", library));
+        let mut child = command.arg(kind).args([own, roots]).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         assert_eq!(line, "ready\n", "{kind}");
@@ -122,16 +122,24 @@ fn shared(folder: &str) -> BTreeSet<String> {
     names.filter(|name| name.contains("attach_pid") || name.contains("contend")).collect()
 }
 
-/// Traces a process, and returns the problems with that.
-fn faults(program: &Path, folder: &Path, kind: &str) -> Vec<String> {
-    let process = Process::start(program, folder, kind);
+/// The result of one trace.
+#[derive(Default)]
+struct Found {
+    /// The problems with it: a line each.
+    faults: Vec<String>,
+    /// Whether the process was requested to open a socket for thread dumps.
+    is_asked: bool,
+}
+
+/// Traces a process of a kind.
+fn found(program: &Path, folder: &Path, kind: &str, library: Option<&Path>) -> Found {
+    let process = Process::start(program, folder, kind, library);
     let pid = process.child.id().to_string();
     let roots = process.folder.join("roots");
-    let (before, output, calls) = (contents(&roots), process.folder.join("output"), process.folder.join("calls"));
+    let (before, output, written) = (contents(&roots), process.folder.join("output"), process.folder.join("calls"));
     fs::create_dir(&output).unwrap();
-    let mut contend = Command::new("timeout");
-    contend.args(["--signal=KILL", LIMIT, "strace", "-f", "-qq", "-s", "200", "-e", CALLS, "-o"]).arg(&calls);
-    contend.arg(env!("CARGO_BIN_EXE_contend")).args(["trace", "--seconds", "1", "--format", "json", "--output"]);
+    let mut contend = calls::watched(&written).expect("strace was found");
+    contend.args(["trace", "--seconds", "1", "--format", "json", "--output"]);
     contend.arg(output.join("record.json")).args(["--pid", &pid]).env("CONTEND_ARCHIVE", "").stdin(Stdio::null());
     let said = contend.output().unwrap();
     let mut faults = Vec::new();
@@ -145,51 +153,17 @@ fn faults(program: &Path, folder: &Path, kind: &str) -> Vec<String> {
         code => faults.push(format!("ended with {code:?}: {}", String::from_utf8_lossy(&said.stderr))),
     }
     faults.extend((contents(&roots) != before).then(|| format!("{before:?}\n{:?}", contents(&roots))));
-    let is_request =
-        |path: &&PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().contains("attach_pid"));
-    let planted = kind == "machine-with-a-linked-request" || kind == "machine-with-a-directory";
-    let left: Vec<PathBuf> =
-        contents(&process.folder).keys().filter(is_request).filter(|_| !planted).cloned().collect();
-    faults.extend((!left.is_empty()).then(|| format!("left: {left:?}")));
-    let text = String::from_utf8_lossy(&fs::read(&calls).unwrap()).into_owned();
-    faults.extend(text.lines().filter(|line| !is_allowed(line, &output, &pid)).map(str::to_owned));
+    let is_planted = kind == "machine-with-a-linked-request" || kind == "machine-with-a-directory";
+    let request = PathBuf::from(format!("/tmp/.attach_pid{pid}"));
+    faults.extend((request.symlink_metadata().is_ok() != is_planted).then(|| format!("{request:?}")));
+    let _ = fs::remove_file(&request).or_else(|_| fs::remove_dir(&request));
+    let text = String::from_utf8_lossy(&fs::read(&written).unwrap()).into_owned();
+    // No kind is a Go program, whose code would be probed.
+    let (pid, asks) = (process.child.id(), kind.starts_with("machine") || kind == "mount-namespace");
+    faults.extend(calls::forbidden(&text, &Allowed { output: &output, pid, asks, probes: false }));
     process.end("-KILL");
-    faults.into_iter().map(|fault| format!("{kind}: {fault}")).collect()
-}
-
-/// Returns whether a call, as strace prints it, changes nothing but contend's own output, or was refused.
-fn is_allowed(line: &str, output: &Path, pid: &str) -> bool {
-    let Some((_, call)) = line.split_once(' ') else { return true };
-    let call = call.trim_start();
-    let Some((name, arguments)) = call.split_once('(') else { return true };
-    // The second line of a call that another thread interrupted has its result only.
-    if arguments.contains(" = -1 ") || call.starts_with("<... ") {
-        return true;
-    }
-    let quoted = arguments.split('"').nth(1).unwrap_or_default();
-    // A draft of the output has a name in its directory, which is held.
-    let is_draft = quoted.starts_with(".contend-");
-    let is_own = is_draft || quoted.starts_with(output.to_str().unwrap()) || quoted.starts_with("/proc/self/");
-    // The file that requests a virtual machine to listen, made and removed with its own rights.
-    let is_request = quoted.ends_with(&format!(".attach_pid{pid}")) || quoted.contains(".attach_pid");
-    match name {
-        "open" | "openat" | "openat2" | "creat" => {
-            let writes = ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC"].iter().any(|flag| arguments.contains(flag));
-            let is_device = ["/dev/null", "/dev/tty"].contains(&quoted);
-            !writes || arguments.contains("O_TMPFILE") || is_own || is_device || is_request
-        }
-        "kill" | "tkill" | "tgkill" | "pidfd_send_signal" => {
-            // Own threads and the supervisor are ended by other signals.
-            arguments.contains(", 0)")
-                || arguments.contains(", 0,")
-                || !arguments.contains(pid)
-                || arguments.contains("SIGQUIT")
-        }
-        "ptrace" | "process_vm_writev" => false,
-        // A probe is for the processes that are traced: `pid` is not -1.
-        "perf_event_open" => !(arguments.contains("PERF_TYPE_???") && arguments.contains("}, -1,")),
-        _ => is_own || is_request,
-    }
+    let faults = faults.into_iter().map(|fault| format!("{kind}: {fault}")).collect();
+    Found { faults, is_asked: text.contains("SIGQUIT") }
 }
 
 #[test]
@@ -197,31 +171,56 @@ fn hostile_and_odd_processes_change_nothing_by_their_trace() {
     if !rustix::process::geteuid().is_root() {
         return println!("skipped: needs root");
     }
-    if Command::new("strace").arg("-V").output().is_err() {
-        return println!("skipped: needs strace");
+    if calls::watched(Path::new("/dev/null")).is_none() {
+        return;
     }
     let programs = Programs::new();
     let Some(program) = programs.compiled("hostile", &[]) else { return };
     held::reports();
     let folder = program.parent().unwrap();
     fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
-    let witness = Process::start(&program, folder, "witness");
+    let library = library();
+    let witness = Process::start(&program, folder, "witness", None);
     let before = shared("/tmp");
-    let (kinds, found) = (Mutex::new(KINDS.iter()), Mutex::new(Vec::new()));
-    std::thread::scope(|scope| {
-        for _ in 0..4 {
+    let mut others = code::others();
+    others.insert(code::process(witness.child.id()));
+    let (first, is_over) = (Code::of(&others), AtomicBool::new(false));
+    let (kinds, all) = (Mutex::new(KINDS.iter()), Mutex::new(Vec::new()));
+    let (looks, changes) = std::thread::scope(|scope| {
+        let watch = scope.spawn(|| {
+            let (mut looks, mut changes) = (0, Vec::new());
+            while !is_over.load(Relaxed) || looks == 0 {
+                changes.extend(Code::of(&others).changes_since(&first));
+                looks += 1;
+            }
+            (looks, changes)
+        });
+        let traces = [(); 4].map(|()| {
             scope.spawn(|| {
                 loop {
                     let Some(kind) = kinds.lock().unwrap().next() else { break };
-                    let faults = faults(&program, folder, kind);
-                    found.lock().unwrap().extend(faults);
+                    let found = found(&program, folder, kind, library.as_deref());
+                    all.lock().unwrap().push(found);
                 }
-            });
-        }
+            })
+        });
+        traces.into_iter().for_each(|trace| trace.join().unwrap());
+        is_over.store(true, Relaxed);
+        watch.join().unwrap()
     });
-    let found = found.into_inner().unwrap();
-    assert!(found.is_empty(), "{}", found.join("\n"));
-    assert_eq!(witness.end("-TERM"), Some(0), "the code of a process changed that was not traced");
+    let (all, witnessed) = (all.into_inner().unwrap(), witness.end("-TERM"));
+    let (asked, (others, megabytes)) =
+        (all.iter().filter(|one| one.is_asked).count(), (first.processes(), first.bytes >> 20));
+    println!("seen: {} kinds, {asked} requested to open a socket", all.len());
+    println!(
+        "seen: code of {others} other processes, {megabytes} MB, compared {looks} times: {} changes",
+        changes.len()
+    );
+    let faults: Vec<String> = all.into_iter().flat_map(|one| one.faults).collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert_eq!(witnessed, Some(0), "the code of a process changed that was not traced");
+    assert!(changes.is_empty(), "{changes:#?}");
+    assert!(library.is_none() || asked > 0, "no process was one that is asked");
     let left: Vec<String> = shared("/tmp").difference(&before).cloned().collect();
     assert!(left.is_empty(), "{left:?}");
 }

@@ -1,5 +1,7 @@
 //! `contend trace` on C programs whose waits, holds, deadlocks and ends are known; their sources are in `tests/trace`.
 
+mod calls;
+mod code;
 #[path = "../command/mod.rs"]
 mod command;
 #[path = "../corpus/mod.rs"]

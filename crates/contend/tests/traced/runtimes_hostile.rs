@@ -65,16 +65,12 @@ fn attached(programs: &Programs, pid: u32, user: Option<u32>) -> Option<Value> {
     })
 }
 
-/// Finds the library of the installed virtual machine; `None`, with a message, without one.
-fn library() -> Option<PathBuf> {
+/// Finds the library of the installed virtual machine.
+pub fn library() -> Option<PathBuf> {
     let output = Command::new("java").args(["-XshowSettings:properties", "-version"]).output();
     let stderr = output.map(|output| String::from_utf8_lossy(&output.stderr).into_owned()).unwrap_or_default();
     let home = stderr.lines().find_map(|line| line.trim().strip_prefix("java.home = "));
-    let library = home.map(|home| Path::new(home).join("lib/server/libjvm.so")).filter(|library| library.exists());
-    if library.is_none() {
-        println!("skipped: needs java");
-    }
-    library
+    home.map(|home| Path::new(home).join("lib/server/libjvm.so")).filter(|library| library.exists())
 }
 
 /// Starts the program that pretends to be a virtual machine; it runs once this returns. `None`, with a message, where
@@ -89,7 +85,11 @@ fn pretending(
         println!("skipped: needs root");
         return None;
     }
-    let (library, program) = (library()?, programs.compiled("false_jvm", &["-ldl"])?);
+    let Some(library) = library() else {
+        println!("skipped: needs java");
+        return None;
+    };
+    let program = programs.compiled("false_jvm", &["-ldl"])?;
     set_permissions(program.parent().unwrap(), Permissions::from_mode(0o755)).unwrap();
     let mut command = Command::new(program);
     command.arg(library).args(words).current_dir(folder).uid(user).gid(user);

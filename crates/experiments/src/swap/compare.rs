@@ -194,8 +194,7 @@ impl Turn<'_> {
     /// Returns a run, and its metrics; `None` if it did not end well, which is noted. As it is, the program has to.
     fn run(&self, side: &mut Side) -> anyhow::Result<Option<(FinishedRun, Vec<f64>)>> {
         let longest = self.longest_plain_s.get();
-        let is_bounded = !side.is_plain() && longest > 0.0;
-        let at_most = is_bounded.then(|| longest_run(longest));
+        let at_most = if longest > 0.0 { Some(longest_run(longest)) } else { self.plan.launch.longest_first() };
         let variables = side.variant.variables(self.path, &side.counts);
         let took = match self.plan.launch.run(&variables, at_most, &self.session.interruption)? {
             Ok(took) => took,
@@ -297,7 +296,7 @@ const MOST_WATCHED: usize = 5;
 /// The program has no lock that can be substituted.
 pub fn probe(plan: &Plan, session: &Session, progress: &Progress) -> anyhow::Result<Result<Traced, String>> {
     progress.note("tracing the program to find its locks");
-    let traced = traced(plan, &Variables::new(), None, session)?;
+    let traced = traced(plan, &Variables::new(), plan.launch.longest_first(), session)?;
     traced.as_ref().map_or(Ok(()), |traced| variant::refuse_without_locks(traced, &plan.launch))?;
     Ok(traced)
 }

@@ -56,12 +56,14 @@ impl Processes {
 
     /// Returns the descendants of a process that are not traced.
     fn descendants(&self, pid: u32, traced: &[u32]) -> Vec<u32> {
-        let mut found = vec![pid];
-        let mut next = 0;
-        while let Some(&parent) = found.get(next) {
-            let is_new =
-                |(pid, times): &(&u32, &Times)| times.parent == parent && !traced.contains(pid) && !found.contains(pid);
-            let mut more: Vec<u32> = self.0.iter().filter(is_new).map(|(pid, _)| *pid).collect();
+        let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
+        for (child, times) in self.0.iter().filter(|(child, _)| **child != pid && !traced.contains(child)) {
+            children.entry(times.parent).or_default().push(*child);
+        }
+        let (mut found, mut next) = (vec![pid], 0);
+        // It ends: the children of each process are taken once.
+        while let Some(parent) = found.get(next) {
+            let mut more = children.remove(parent).unwrap_or_default();
             more.sort_unstable();
             found.extend(more);
             next += 1;

@@ -52,6 +52,7 @@ struct Message(Vec<u8>);
 
 impl Message {
     fn varint(&mut self, mut value: u64) {
+        // It ends: the number has 64 bits.
         while value >= 0x80 {
             self.0.push(value as u8 | 0x80);
             value >>= 7;

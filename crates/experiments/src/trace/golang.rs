@@ -360,6 +360,7 @@ enum End {
 /// Without `room` for single waits, the probes are open in windows where they would cost more than [`BUDGET`].
 fn follow(pid: u32, mut ready: Option<Sender<()>>, room: usize, shared: &Shared) -> Result<(), UnseenGoroutines> {
     let mut program = find(pid)?.ok_or_else(|| unseen("the process runs another program by now"))?;
+    // It ends: each turn is a program that the process has become, and the trace ends it.
     while let End::Replaced = windows(pid, &program, &mut ready, room == 0, shared)? {
         let successor = find(pid);
         if !is_there(pid) {

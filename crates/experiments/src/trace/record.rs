@@ -315,6 +315,12 @@ pub struct Row {
     pub word: Option<WatchedWord>,
 }
 
+/// The type of a condition at which two threads wake each other in turn: a lock that both want, or a request and its answer.
+pub const IN_TURN: &str = "turns";
+
+/// The type of an object that is waited for, and whose purpose is not known.
+pub const UNKNOWN: &str = "unknown";
+
 fn one() -> u32 {
     1
 }
@@ -424,6 +430,9 @@ pub struct LongWait {
     pub holder_off_cpu_share: Option<f64>,
     /// From the release to having it, if the release was seen.
     pub handoff_ns: Option<f64>,
+    /// Whether it ended by its time limit.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_vain: bool,
 }
 
 /// One lock of a circle: held, while the next one was taken or waited for.

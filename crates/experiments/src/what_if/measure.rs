@@ -241,7 +241,7 @@ impl Turn<'_> {
     /// Returns a run; `None` if it did not end well, which is noted. As it is, the program has to.
     fn run(&self, variant: &mut Variant) -> anyhow::Result<Option<RunResult>> {
         let (took, ran) = match variant.is_plain() {
-            true => (self.plan.run(&Variables::new(), None, &self.session.interruption)?, None),
+            true => (self.plan.run(&Variables::new(), self.at_most(), &self.session.interruption)?, None),
             false => self.with_library(variant)?,
         };
         let failed = match took {
@@ -262,6 +262,14 @@ impl Turn<'_> {
         Ok(None)
     }
 
+    /// Returns the time limit of a run.
+    fn at_most(&self) -> Option<Duration> {
+        match self.longest_plain_s.get() {
+            longest if longest > 0.0 => Some(Duration::from_secs_f64(longest * LONGER + MORE_S)),
+            _ => self.plan.longest_first(),
+        }
+    }
+
     /// Runs the program with the library, and looks at its locks while it runs.
     fn with_library(&self, variant: &Variant) -> anyhow::Result<(Result<FinishedRun, Failed>, Option<Ran>)> {
         let memory = Memory::new(Level::WhatIf, self.calibration.fallback.as_deref())?;
@@ -270,8 +278,7 @@ impl Turn<'_> {
         what_if.share.store((variant.share * SHARE_ONE as f64) as u32, Relaxed);
         what_if.ns_per_tick.store((ns_per_tick * (1_u64 << 32) as f64) as u64, Relaxed);
         let variables = vec![("LD_PRELOAD", preload(self.path)), (PLACE, memory.path().into())];
-        let longest = self.longest_plain_s.get();
-        let at_most = (longest > 0.0).then(|| Duration::from_secs_f64(longest * LONGER + MORE_S));
+        let at_most = self.at_most();
         let (is_over, before) = (AtomicBool::new(false), Activity::now());
         let took = std::thread::scope(|scope| {
             let running = scope.spawn(|| {

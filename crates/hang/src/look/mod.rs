@@ -126,14 +126,17 @@ impl Looker {
         }
         self.learn(pid);
         let tids: Vec<u32> = threads(pid).collect();
-        process.left_out = tids.len().saturating_sub(MOST_THREADS);
         if let Some(known) = self.known.get_mut(&pid) {
             process.language = known.language;
             known.python.iter_mut().for_each(Python::begin_sample);
         }
         let alive = blame::stuck::alive(pid);
         let mut looked = Vec::new();
-        for tid in tids.into_iter().take(MOST_THREADS) {
+        for (place, tid) in tids.iter().copied().enumerate() {
+            if place == MOST_THREADS || self.allowance.check().is_err() {
+                process.left_out = tids.len() - place;
+                break;
+            }
             let has_python = process.language == Language::Python;
             let (before, Some(state)) = (activity(pid, tid), state_of(pid, tid, has_python)) else { continue };
             let Some((letter, ran)) = before else { continue };

@@ -48,6 +48,7 @@ pub fn command(pid: u32) -> String {
     let mut words = Vec::new();
     let file = File::open(format!("/proc/{pid}/cmdline"));
     let _ = file.and_then(|file| file.take(LONGEST_COMMAND).read_to_end(&mut words));
+    // It ends: each turn takes a byte away.
     while words.pop_if(|byte| *byte == 0).is_some() {}
     words.iter_mut().filter(|byte| **byte < b' ').for_each(|byte| *byte = b' ');
     if words.is_empty() {

@@ -130,6 +130,11 @@ impl OthersProbes {
     /// The iterations are in order of time. Each that overlaps a probe is looked at once: one that waits for hundreds of
     /// threads overlaps the probes of all of them.
     pub fn spoiled(&self, operation: Operation, rounds: &[Round]) -> Vec<usize> {
+        // With many threads, each has few iterations next to the probes of all others.
+        if rounds.len() < self.spans.len() {
+            let places = 0..rounds.len();
+            return places.filter(|place| self.spoil(operation.span(&rounds[*place]))).collect();
+        }
         let (mut places, mut next) = (Vec::new(), 0);
         for probe in &self.spans {
             let first = rounds.partition_point(|round| round.ended <= probe.0).max(next);

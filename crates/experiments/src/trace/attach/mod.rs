@@ -586,6 +586,7 @@ impl Watch {
         let found: Vec<_> = sampling::blocked_in(&pids).take(MOST_FOUND).collect();
         // All at once: a thread is known to have moved only after the last one.
         let now = monotonic_raw_ns();
+        // It ends: the events until `now` are in rings of a fixed size.
         let events: Vec<Event> = std::iter::from_fn(|| rings.next(now)).flatten().collect();
         // Threads that moved were found before or after their first call in the window, whose event has the call.
         let is_call = |event: &&Event| matches!(event.what, What::Call { .. } | What::Return { .. });
@@ -693,6 +694,7 @@ impl Watch {
     }
 
     fn note_until(&mut self, now: u64) {
+        // It ends: the events until `now` are in rings of a fixed size.
         while let Some(events) = self.rings.as_mut().and_then(|rings| rings.next(now)) {
             self.note(events);
         }
@@ -775,7 +777,8 @@ impl Watch {
         let (program, busy_cpus_s) = (self.targets.first().words.clone(), self.busy_cpus.since_s());
         let (processes, has_calls) = (self.targets.all().count() as u32, self.rings.is_some());
         let thread_time_s = self.thread_time_s;
-        let span = Span { program, cpus, elapsed_s, processes, busy_cpus_s, thread_time_s, has_calls };
+        let threads = self.most_threads;
+        let span = Span { program, cpus, elapsed_s, processes, busy_cpus_s, thread_time_s, threads, has_calls };
         sources.evidence(span, rows, Vec::new())
     }
 

@@ -313,6 +313,7 @@ fn long_wait(wait: &Wait, began: u64, places: &[Place]) -> LongWait {
         holder_thread: wait.waker.map(|(thread, _)| thread),
         holder_off_cpu_share: wait.seen.off_share(),
         handoff_ns: wait.wake_ns.map(|ns| ns as f64),
+        in_vain: false,
     }
 }
 

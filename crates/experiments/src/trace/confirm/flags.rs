@@ -9,8 +9,8 @@ use launch::{ComparisonFlags, LaunchFlags};
 #[command(next_help_heading = "Confirm deadlocks")]
 pub struct ConfirmFlags {
     /// Run PROGRAM again for each possible deadlock, hold its threads between two locks, and report whether they wait
-    /// for each other. --runs sets the number of runs [default: 10]; --seconds limits each run; a run that
-    /// deadlocks is killed
+    /// for each other. --runs sets the number of runs [default: 10]; half of --seconds is for the first run, which finds
+    /// the orders; a run that deadlocks is killed
     #[arg(long, group = "compared", conflicts_with_all = ["full", "interval", "export", "save", "pid", "cgroup", "container", "every", "deadline", "metric", "warmup"])]
     pub confirm: bool,
 }

@@ -57,7 +57,8 @@ pub fn run_plan(
     let mut context = Runs { plan, session, calibration, path: &path, names: Names::within(&allowance) };
     progress.note("running the program to find its lock orders");
     let program_sha256 = instruments::sha256::of_file(&plan.program.path).ok();
-    let first = context.run(Level::Sampled, session.seconds, None)?;
+    // The other half of the time is for the runs that try to reach a cycle.
+    let first = context.run(Level::Sampled, session.seconds.map(|seconds| seconds / 2), None)?;
     let region = first.memory.region();
     anyhow::ensure!(
         region.processes().count() > 0,
@@ -72,13 +73,17 @@ pub fn run_plan(
     warnings.extend(cut.map(|reason| CyclesCut { reason: reason.to_string() }.into()));
     let lost = Lost::of(region);
     warnings.extend(lost.warning());
-    let limit = session.seconds.unwrap_or(first.took * LONGER + MORE);
+    let longest = first.took * LONGER + MORE;
     first.deadlock.iter().for_each(|deadlock| note_reached(&mut suspects, deadlock, 1, &[]));
     'cycles: for place in 0..suspects.len().min(MOST_TRIED) {
         let mut seeds = Vec::new();
         for run in 0..runs {
             if suspects[place].row.verdict == Some(CycleVerdict::Reached) {
                 break;
+            }
+            let limit = session.seconds.map_or(longest, |seconds| seconds.saturating_sub(began.elapsed()).min(longest));
+            if limit.is_zero() {
+                break 'cycles;
             }
             progress.note(&format!("cycle {} of {}, run {} of {runs}", place + 1, suspects.len(), run + 1));
             let seed = session.seed.wrapping_add(u64::from(run)).wrapping_add(place as u64 * u64::from(runs));

@@ -60,8 +60,7 @@ impl Object {
             part: Part::Lock,
             spins: false,
             frames: frames(&lock.path),
-            may_be_gate: false,
-            sleeps_in: None,
+            unclear: None,
             java: Some(lock.clone()),
         }
     }

@@ -8,11 +8,13 @@
 mod activity;
 mod causes;
 mod contention;
+mod doubts;
 mod goroutines;
 mod java;
 mod objects;
 mod places;
 mod python;
+mod work;
 
 use super::evidence::Evidence;
 use super::plan::Verdict;
@@ -21,18 +23,19 @@ use super::record::{Frame, LabelLock, Row, RowKind, SeenBy};
 use super::rules::Rule;
 use super::sharing::rules::Problem;
 use super::warnings::{NoSymbols, SparseSamples, StrippedFile};
-use super::words::{whole_percent, without_arguments};
-use blame::frames::{Frames, Kind, function_of, is_lock_wrapper, is_of_tokio};
+use super::words::whole_percent;
+use blame::frames::{Frames, Kind, function_of, is_of_tokio};
 use blame::names::short;
 use blame::purpose::block_address;
 use blame::sampling::budget::{Budget, Part};
 use blame::sampling::life::Life;
 use blame::sampling::waited::{Path, Wait};
 use causes::{Limits, Shares, vain_share, waited};
+use doubts::{Doubt, unclear};
 use instruments::statistics::Interval;
 use instruments::warning::Warning;
-use objects::Object;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use objects::{Object, Unclear};
+use std::collections::{BTreeMap, HashMap};
 
 /// The diagnosis.
 #[derive(Debug)]
@@ -110,31 +113,6 @@ impl Worker<'_> {
     }
 }
 
-/// Waits that need no thread of the kernel.
-#[derive(Clone, Copy, PartialEq)]
-enum Hidden {
-    /// Those of a Go program, unless its goroutines were followed.
-    Goroutines,
-    VirtualThreads,
-}
-
-impl Hidden {
-    /// Returns the verdict on a program with such waits whose threads hardly wait for each other.
-    fn reason(self) -> &'static str {
-        match self {
-            Self::Goroutines => {
-                "Undecided: goroutines wait for sync.Mutex and channels without a thread, so the kernel does not see these waits. \
-                 The program's own profile shows them: call runtime.SetMutexProfileFraction(1), then run `go tool pprof` on \
-                 /debug/pprof/mutex."
-            }
-            Self::VirtualThreads => {
-                "Undecided: virtual threads of Java wait for locks without a thread of the kernel, and a thread dump does not list \
-                 them. `jcmd PID Thread.dump_to_file FILE` writes the calls in which each of them waits."
-            }
-        }
-    }
-}
-
 /// The way to measure the gain of a remedy.
 enum Measure {
     WhatIf,
@@ -157,8 +135,6 @@ const MANY_CPUS: f64 = 0.9;
 /// The limit of a trace of tasks.
 const TASKS: &str = " A task of tokio that waits for an async lock or a channel blocks no thread, so such waits are not \
                      seen: tokio-console shows them.";
-/// Samples of less than this part of the threads' time say nothing about what limits the program.
-const MOST_OF_TIME: f64 = 0.5;
 /// A thread that works for this part of the run is as long as the run.
 const WHOLE_RUN: f64 = 0.9;
 /// Work of one thread, from this part of all work on.
@@ -263,34 +239,31 @@ impl Evidence {
         // Few samples may have found a thread blocked, while the kernel's account says for how long they were.
         let least_locks_s = LOCKS_SHARE * whole.busy_s();
         let stated_s = if stated_s < least_locks_s && waited_s >= least_locks_s { waited_s } else { stated_s };
+        let waited_s = waited_s.max(stated_s);
         // The least wait is scaled as the waits are.
         let least_s = covered * LEAST_WAIT * self.elapsed_s;
         // Waits for a lock that may be no problem do not hide those for others.
-        let gates_s: f64 = objects.iter().filter(|object| object.may_be_gate).map(|object| object.waited.seconds).sum();
+        let gates_s: f64 = objects
+            .iter()
+            .filter(|object| object.unclear == Some(Unclear::Gate))
+            .map(|object| object.waited.seconds)
+            .sum();
         let others = Budget { unknown_s: (whole.unknown_s - gates_s).max(0.0), ..whole };
         let for_cpus = for_cpus_s / all_s.max(1e-9);
         let has_gates = gates_s > 0.5 * whole.unknown_s && gates_s >= LOCKS_SHARE * whole.busy_s();
         // Threads of other programs are not what this one does.
         let is_alone = self.others_s(whole.on_cpu_s).is_none();
         let of_others = verdict(&others, least_s, waited_s, spun_s, for_cpus, is_alone);
-        let is_locks = of_others == Some(Verdict::Locks);
+        let is_locks = of_others.is_some_and(|(verdict, _)| verdict == Verdict::Locks);
         // All shares are of the time that decides.
         let whole = if is_locks { others } else { whole };
-        let verdict = if is_locks { of_others } else { verdict(&whole, least_s, waited_s, spun_s, for_cpus, is_alone) };
-        // Goroutines wait for each other without a thread. Where all CPUs are in use, such waits cost nothing.
-        let uses_all_cpus = whole.on_cpu_s >= MANY_CPUS * self.cpus as f64 * self.elapsed_s;
-        let is_hidden = verdict == Some(Verdict::NotLocks) && !uses_all_cpus;
-        let hidden = is_hidden.then(|| self.hidden_waits()).flatten();
-        let unseen = hidden.map(|hidden| hidden.reason().to_owned());
-        let unseen = unseen.or_else(|| {
-            let retries = self.sleeps_of_libraries(&objects).filter(|_| is_hidden)?;
-            let is_much = retries.seconds >= LOCKS_SHARE * (whole.busy_s() + retries.seconds);
-            (is_much && retries.seconds >= least_s).then(|| retries.reason(&whole))
-        });
-        let unseen = unseen.or_else(|| self.python_retries(rows, &objects, &whole).filter(|_| is_hidden));
-        let unseen = unseen.or_else(|| self.yields(&whole).filter(|_| verdict == Some(Verdict::NotLocks)));
-        let is_seen = covered >= MOST_OF_TIME || verdict != Some(Verdict::NotLocks);
-        let unseen = unseen.or_else(|| (!is_seen).then(|| of_few_samples(covered)));
+        let judged = if is_locks { of_others } else { verdict(&whole, least_s, waited_s, spun_s, for_cpus, is_alone) };
+        let verdict = judged.map(|(verdict, _)| verdict);
+        let is_for_cpus = judged.is_some_and(|(_, ground)| ground == Ground::NoCpu);
+        let doubt = self.doubt(verdict, &whole, &objects, covered, least_s);
+        let lacks_goroutines = doubt.as_ref().is_some_and(Doubt::is_of_goroutines);
+        let retries = self.python_retries(rows, &objects, &whole).filter(|_| verdict == Some(Verdict::NotLocks));
+        let unseen = retries.or_else(|| doubt.map(|doubt| doubt.reason()));
         let hides_waits = unseen.is_some();
         let verdict = if hides_waits { Some(Verdict::Undecided) } else { verdict };
         let mut findings = Vec::new();
@@ -310,7 +283,7 @@ impl Evidence {
             }
         }
         name_python_words(rows, &objects);
-        name_gates(rows, &objects);
+        name_by_purpose(rows, &objects);
         let contention = self.contention(&whole, &findings);
         let (verdict, problem) = match (verdict, contention.problems.first()) {
             (Some(Verdict::NotLocks | Verdict::Undecided), Some(problem)) => (Some(Verdict::Contention), Some(problem)),
@@ -319,7 +292,14 @@ impl Evidence {
         findings.extend(contention.problems.iter().map(contention::row));
         let mut reason = verdict.map(|verdict| match (&unseen, problem) {
             (Some(reason), None) => reason.clone(),
-            _ => self.reason(verdict, &whole, [stated_s, spun_s, vain_s], &Rows { rows, slots }, (&workers, problem)),
+            _ => self.reason(
+                verdict,
+                &whole,
+                [stated_s, spun_s, vain_s],
+                (&objects, &Rows { rows, slots }),
+                (&workers, problem),
+                is_for_cpus,
+            ),
         });
         if let (Some(reason), Some(unseen), Some(_)) = (&mut reason, &unseen, problem) {
             reason.push_str(&format!(" {unseen}"));
@@ -340,33 +320,14 @@ impl Evidence {
                 reason.push_str(&group(&object.name, share.min(1.0), row.acquisitions));
             }
         }
-        // The one with the longest waits is named.
-        let gate = objects.iter().find(|object| object.may_be_gate);
-        let is_said = has_gates && !hides_waits && matches!(verdict, Some(Verdict::Locks | Verdict::Undecided));
-        if let (Some(reason), Some(gate)) = (&mut reason, gate.filter(|_| is_said)) {
-            // Where the library saw the lock, there is nothing more to see.
-            let is_noted = matches!(gate.wait, Wait::Lock(_));
-            let more = if is_noted { "" } else { "; the futex calls do (`contend trace --pid PID` as root)" };
-            reason.push_str(&format!(
-                " A thread that waited for a message may have held {}: for work, or for the answer to a request. Samples do not \
-                 show that{more}.",
-                gate.name
-            ));
-        }
-        let sleeps_in = objects.iter().find_map(|object| object.sleeps_in.as_ref());
-        if let (Some(reason), Some(function)) = (&mut reason, sleeps_in.filter(|_| verdict == Some(Verdict::Undecided)))
-        {
-            reason.push_str(&format!(
-                " Threads slept in {function}: if that is a lock which sleeps between two tries, use one that blocks."
-            ));
-        }
-        let in_turn = objects.iter().find(|object| object.is_channel_in_turn());
-        if let (Some(reason), Some(object)) = (&mut reason, in_turn.filter(|_| verdict == Some(Verdict::Undecided))) {
-            reason.push_str(&format!(
-                " In no sample did all threads that read from the pipe or eventfd in {} wait for it: it may be a lock that they pass \
-                 on, or bring them work. Samples do not show which.",
-                object.place()
-            ));
+        let is_open = !hides_waits && matches!(verdict, Some(Verdict::Locks | Verdict::Undecided));
+        let unclear = unclear(&objects).filter(|(unclear, _)| match unclear {
+            // Next to other locks it is worth a word if it is much.
+            Unclear::Gate => is_open && has_gates,
+            _ => is_open && verdict == Some(Verdict::Undecided),
+        });
+        if let (Some(reason), Some((unclear, object))) = (&mut reason, unclear) {
+            reason.push_str(&unclear.sentence(object));
         }
         let has_tasks = reason.is_some() && self.has_tasks();
         reason.iter_mut().filter(|_| has_tasks).for_each(|reason| reason.push_str(TASKS));
@@ -396,7 +357,7 @@ impl Evidence {
         let no_symbols = self.no_symbols(&objects);
         let places = self.places(&whole, &objects);
         let rows = counted_rows;
-        let lacks_goroutines = hidden == Some(Hidden::Goroutines) && verdict == Some(Verdict::Undecided);
+        let lacks_goroutines = lacks_goroutines && verdict == Some(Verdict::Undecided);
         OfThreads {
             verdict,
             reason,
@@ -503,21 +464,6 @@ impl Evidence {
         (!files.is_empty()).then_some(NoSymbols { files })
     }
 
-    /// Returns the reason why waits can be without a thread that the kernel knows; `None` where there is none.
-    fn hidden_waits(&self) -> Option<Hidden> {
-        let virtual_threads = self.has_virtual_threads().then_some(Hidden::VirtualThreads);
-        virtual_threads.or_else(|| self.is_go().then_some(Hidden::Goroutines))
-    }
-
-    /// Returns whether it is a Go program: its threads wait in the scheduler of Go's runtime.
-    fn is_go(&self) -> bool {
-        let paths: Vec<Path> = self.samples.lives.iter().filter_map(|life| life.path).collect();
-        let is_scheduler = |function: &str| matches!(function, "runtime.mcall" | "runtime.mstart" | "runtime.mstart1");
-        paths
-            .into_iter()
-            .any(|path| self.frames(path).frames.iter().filter_map(|frame| function_of(&frame.site)).any(is_scheduler))
-    }
-
     /// Returns whether tokio runs tasks in the program, as far as its functions have names.
     fn has_tasks(&self) -> bool {
         let paths: Vec<Path> = self.samples.lives.iter().filter_map(|life| life.path).collect();
@@ -529,7 +475,7 @@ impl Evidence {
     /// Returns the group of a thread: the name that it gave itself, without its number, and the function that it began
     /// with.
     fn group_name(&self, life: &Life) -> String {
-        let frames = life.path.map(|path| self.frames(path)).unwrap_or_default();
+        let frames = life.any_path().map(|path| self.frames(path)).unwrap_or_default();
         let start = frames.start().map(str::to_owned);
         let name = life
             .name
@@ -562,7 +508,7 @@ impl Evidence {
             let site = object.frames.own().next().map(|frame| &frame.site);
             Row {
                 address,
-                lock_type: object.kind.to_owned(),
+                lock_type: object.type_name().to_owned(),
                 symbol: site.and_then(|site| site.symbol.clone()),
                 source: site.and_then(|site| site.source.clone()),
                 wait_total_s: object.waited.seconds,
@@ -598,8 +544,9 @@ impl Evidence {
         verdict: Verdict,
         whole: &Budget,
         [waited_s, spun_s, vain_s]: [f64; 3],
-        rows: &Rows<'_>,
+        (objects, rows): (&[Object], &Rows<'_>),
         (workers, problem): (&[Worker<'_>], Option<&Problem>),
+        is_for_cpus: bool,
     ) -> String {
         let (busy_s, percent) = (whole.busy_s().max(1e-9), whole_percent);
         // A thread that was woken has the lock only once it has a CPU: it is ready, and waits by its call.
@@ -620,7 +567,11 @@ impl Evidence {
             return format!("Contention{without}: {}. The {waited}.", problem.verdict());
         }
         match verdict {
-            Verdict::Locks => return format!("Locks: {waited}{how}."),
+            Verdict::Locks => {
+                // Work that is waited for longer than locks may be the reason of the waits for these.
+                let longer = self.work(whole, objects, rows, waited_s);
+                return format!("Locks: {waited}{how}.{}", longer.unwrap_or_default());
+            }
             Verdict::Undecided if self.java_refusal().is_some() => {
                 let why = self.java_refusal().unwrap_or_default();
                 return format!(
@@ -632,12 +583,14 @@ impl Evidence {
                         time. Trace it for longer."
                     .into();
             }
-            Verdict::Undecided if waited_s >= LOCKS_SHARE * busy_s => {
-                let used = self.others_s(whole.on_cpu_s).unwrap_or(0.0) / self.elapsed_s.max(1e-9);
+            Verdict::Undecided if is_for_cpus => {
+                let used = self.others_s(whole.on_cpu_s).map_or_else(String::new, |others_s| {
+                    let used = others_s / self.elapsed_s.max(1e-9);
+                    format!(", and other programs used {used:.1} of {}", terminal::counted(self.cpus, "CPU"))
+                });
                 return format!(
-                    "Undecided: {waited}, but for most of that the holder, or the thread that was woken, had no CPU, and \
-                     other programs used {used:.1} of {}: measure without them, or give it CPUs that they do not use.",
-                    terminal::counted(self.cpus, "CPU")
+                    "Undecided: {waited}, but for most of that the holder, or the thread that was woken, had no CPU{used}: \
+                     measure without them, or give it CPUs that they do not use."
                 );
             }
             Verdict::Undecided => {
@@ -685,7 +638,10 @@ impl Evidence {
                 });
                 format!("{used} by it{}.{single}", others.unwrap_or_default())
             };
-            let others = (whole.work_s > whole.ready_s).then(|| self.work(rows)).flatten().unwrap_or_default();
+            let others = (whole.work_s > whole.ready_s)
+                .then(|| self.work(whole, objects, rows, 0.0))
+                .flatten()
+                .unwrap_or_default();
             return format!(
                 "Not the locks: {} of thread time was ready without a CPU; {waited}. {advice}{others}",
                 percent(whole.ready_s / whole.lived_s)
@@ -701,7 +657,10 @@ impl Evidence {
         }
         if is_cpu_bound {
             // Threads that wait for each other leave CPUs idle.
-            let others = (cpus_used < 0.9 * allowed as f64).then(|| self.work(rows)).flatten().unwrap_or_default();
+            let others = (cpus_used < 0.9 * allowed as f64)
+                .then(|| self.work(whole, objects, rows, 0.0))
+                .flatten()
+                .unwrap_or_default();
             let limited = limited.map_or_else(|| ".".to_owned(), |limited| format!(", and {limited}"));
             return format!(
                 "Not the locks: {waited}. {used}: the program's own work limits it{limited}{single}{others}"
@@ -711,76 +670,9 @@ impl Evidence {
         format!(
             "Not the locks: the threads slept, or waited for work or answers, for {} of their time; {waited}.{}",
             percent(idle),
-            self.work(rows).unwrap_or_default()
+            self.work(whole, objects, rows, 0.0).unwrap_or_default()
         )
     }
-
-    /// Returns the condition, semaphore or barrier that was waited for most, and the place that ended the waits.
-    fn work(&self, rows: &Rows<'_>) -> Option<String> {
-        if let Some(work) = self.java_work() {
-            return Some(work);
-        }
-        let is_work = |row: &&Row| {
-            let is_own = row.lock_type != Kind::Machine.name();
-            row.kind == RowKind::Lock && !row.excludes() && is_own && row.wait_total_s > 0.0
-        };
-        let most = rows.rows.iter().filter(is_work);
-        let most = most.max_by(|one, other| one.wait_total_s.total_cmp(&other.wait_total_s))?;
-        // The name can have the place in it.
-        let place = most.symbol.as_ref().filter(|symbol| !most.lock.contains(symbol.as_str()));
-        let place = place.map_or_else(String::new, |symbol| format!(" in {}", without_arguments(symbol)));
-        // From outside only the calls that blocked are counted.
-        let woken = if most.acquisitions > 0 { most.acquisitions } else { most.contended };
-        let by = if most.timeouts > woken {
-            let share = whole_percent(most.timeouts as f64 / (woken + most.timeouts) as f64);
-            Some(format!(", of which {share} ended at their time limit, without a signal"))
-        } else {
-            // Some functions do nothing but wake another thread.
-            let waker = most.blocked_by.first().filter(|by| !is_lock_wrapper(&by.site));
-            waker.map(|by| format!(", woken by {}", without_arguments(&by.site)))
-        };
-        let lock = without_arguments(&most.lock);
-        let pool = match self.is_woken_by_its_waiters(most, rows) {
-            true => " The threads that wake others wait for it too: if it is a pool, that may be too small.",
-            false => "",
-        };
-        let last = if most.lock_type == Kind::Barrier.name() { last_to_come(most) } else { None };
-        let by = by.unwrap_or_default();
-        Some(format!(" The longest waits for work are those for {lock}{place}{by}.{pool}{}", last.unwrap_or_default()))
-    }
-
-    /// Returns whether the threads that wake others from a condition wait for it as well, as those of a pool do.
-    fn is_woken_by_its_waiters(&self, row: &Row, rows: &Rows<'_>) -> bool {
-        let slots = rows.rows.iter().position(|one| std::ptr::eq(one, row)).and_then(|place| rows.slots.get(place));
-        let address = row.address.strip_prefix("0x").and_then(|address| u64::from_str_radix(address, 16).ok());
-        let is_row = |wait: &Wait| match wait {
-            Wait::Lock(slot) => slots.is_some_and(|slots| slots.contains(slot)),
-            Wait::Word { process, address: word } => *process == row.process && Some(*word) == address,
-            _ => false,
-        };
-        let waits = |life: &Life| life.waits.keys().any(is_row);
-        let waiters: HashSet<u32> =
-            self.samples.lives.iter().filter(|life| waits(life)).map(|life| life.thread).collect();
-        let mut wakers = row.longest.iter().filter_map(|wait| wait.holder_thread).peekable();
-        row.lock_type == "cond"
-            && !row.folded
-            && wakers.peek().is_some()
-            && wakers.all(|waker| waiters.contains(&waker))
-    }
-}
-
-/// Returns the thread for which the others wait at a barrier, where it is the same one in nearly all of the longest waits.
-fn last_to_come(row: &Row) -> Option<String> {
-    let mut last: BTreeMap<u32, usize> = BTreeMap::new();
-    row.longest.iter().filter_map(|wait| wait.holder_thread).for_each(|thread| *last.entry(thread).or_default() += 1);
-    let (thread, count) = last.into_iter().max_by_key(|(_, count)| *count)?;
-    // One of them may have been noted by a thread that came to the next round.
-    (count > 2 && count + 1 >= row.longest.len()).then(|| {
-        format!(
-            " In {count} of the {} longest, thread {thread} came last: it has the most to do, or the least of the CPUs.",
-            row.longest.len()
-        )
-    })
 }
 
 /// Returns the CPU time of other programs if it is most of what a program left of all CPUs, of which `busy_s` were used.
@@ -803,9 +695,27 @@ fn part_of(parts: &HashMap<Wait, Part>, wait: Wait) -> Part {
     }
 }
 
+/// The ground of a verdict.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Ground {
+    /// The waits for locks, many or few.
+    Waits,
+    /// The holders, or the threads that were woken, had no CPU for most of the waits.
+    NoCpu,
+    /// Waits of an unknown purpose.
+    Unknown,
+}
+
 /// Returns whether locks are the problem; `None` without samples. `least_s` is the shortest wait that is one, and `for_cpus`
 /// the part of the waits for locks that is due to a lack of CPUs: of the program's own making if it `is_alone`.
-fn verdict(whole: &Budget, least_s: f64, waited_s: f64, spun_s: f64, for_cpus: f64, is_alone: bool) -> Option<Verdict> {
+fn verdict(
+    whole: &Budget,
+    least_s: f64,
+    waited_s: f64,
+    spun_s: f64,
+    for_cpus: f64,
+    is_alone: bool,
+) -> Option<(Verdict, Ground)> {
     if whole.lived_s <= 0.0 {
         return None;
     }
@@ -814,25 +724,16 @@ fn verdict(whole: &Budget, least_s: f64, waited_s: f64, spun_s: f64, for_cpus: f
     let is_for_cpus = spun_s < whole.lock_s && waited_s < whole.ready_s && for_cpus > 0.5;
     Some(if is_much(waited_s) {
         match (is_for_cpus, is_alone) {
-            (false, _) => Verdict::Locks,
-            (true, true) => Verdict::NotLocks,
+            (false, _) => (Verdict::Locks, Ground::Waits),
+            (true, true) => (Verdict::NotLocks, Ground::NoCpu),
             // Without the others the same waits may be short, or not.
-            (true, false) => Verdict::Undecided,
+            (true, false) => (Verdict::Undecided, Ground::NoCpu),
         }
     } else if is_much(waited_s + whole.unknown_s) && whole.ready_s < 2.0 * (waited_s + whole.unknown_s) {
-        Verdict::Undecided
+        (Verdict::Undecided, Ground::Unknown)
     } else {
-        Verdict::NotLocks
+        (Verdict::NotLocks, Ground::Waits)
     })
-}
-
-/// Returns the verdict on threads that the samples hardly found.
-fn of_few_samples(covered: f64) -> String {
-    format!(
-        "Undecided: the samples are of {} of the time that threads lived, since most of these ended within milliseconds. To \
-         begin and end threads may be what it does: a pool keeps them.",
-        whole_percent(covered)
-    )
 }
 
 /// Returns the words for the waits for locks that are not kept apart.
@@ -977,13 +878,13 @@ fn name_python_words(rows: &mut [Row], objects: &[Object]) {
     }
 }
 
-/// Gives the rows of words that are held while the holder waits for work the type of such a wait.
-fn name_gates(rows: &mut [Row], objects: &[Object]) {
-    for object in objects.iter().filter(|object| object.kind == Kind::Park.name()) {
+/// Gives the rows of words that are not known to be locks another type.
+fn name_by_purpose(rows: &mut [Row], objects: &[Object]) {
+    for object in objects.iter().filter(|object| object.part != Part::Lock) {
         let Wait::Word { process, address } = object.wait else { continue };
         let address = format!("{address:#x}");
         for row in rows.iter_mut().filter(|row| row.process == process && row.address == address && row.excludes()) {
-            row.lock_type = object.kind.to_owned();
+            row.lock_type = object.type_name().to_owned();
         }
     }
 }
@@ -1043,7 +944,6 @@ fn stack(frames: &Frames) -> Vec<Frame> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::record::LongWait;
     use blame::jvm::JavaLock;
     use blame::sampling::waited::Waited;
     use instruments::warning::WarningKind;
@@ -1054,17 +954,6 @@ mod tests {
         assert_eq!(others_s(19.0, 4.0, 20.0), Some(15.0));
         assert_eq!(others_s(6.0, 4.0, 20.0), None, "the CPUs were idle, or waited for a disk");
         assert_eq!(others_s(3.9, 4.0, 20.0), None);
-    }
-
-    #[test]
-    fn last_to_come_is_the_one_of_nearly_all_of_the_longest_waits() {
-        let came = |threads: &[u32]| {
-            let wait = |thread: &u32| LongWait { holder_thread: Some(*thread), ..LongWait::default() };
-            last_to_come(&Row { longest: threads.iter().map(wait).collect(), ..Row::default() })
-        };
-        assert!(came(&[7, 7, 9, 7, 7]).is_some_and(|text| text.contains("In 4 of the 5 longest, thread 7 came last")));
-        assert_eq!(came(&[7, 9, 9, 7, 7]), None);
-        assert_eq!(came(&[7, 7]), None, "two say too little");
     }
 
     #[test]
@@ -1117,8 +1006,12 @@ mod tests {
         let (covered, elapsed_s) = (0.01, 1.0);
         let whole = Budget { lived_s: 0.1, on_cpu_s: 0.08, lock_s: 0.02, ..Budget::default() };
         let found = |least_s| verdict(&whole, least_s, covered * 2.0, 0.0, 0.0, true);
-        assert_eq!(found(covered * LEAST_WAIT * elapsed_s), Some(Verdict::Locks));
-        assert_eq!(found(covered * LEAST_WAIT * 1e3), Some(Verdict::NotLocks), "a short wait in a long run");
+        assert_eq!(found(covered * LEAST_WAIT * elapsed_s), Some((Verdict::Locks, Ground::Waits)));
+        assert_eq!(
+            found(covered * LEAST_WAIT * 1e3),
+            Some((Verdict::NotLocks, Ground::Waits)),
+            "a short wait in a long run"
+        );
     }
 
     #[test]
@@ -1134,9 +1027,12 @@ mod tests {
     fn preempted_holders_next_to_other_programs_decide_nothing() {
         let whole = Budget { lived_s: 10.0, on_cpu_s: 2.0, ready_s: 5.0, lock_s: 3.0, ..Budget::default() };
         let found = |for_cpus, is_alone| verdict(&whole, 0.1, 3.0, 0.0, for_cpus, is_alone);
-        assert_eq!(found(0.9, false), Some(Verdict::Undecided));
-        assert_eq!(found(0.9, true), Some(Verdict::NotLocks), "its own threads have the CPUs");
-        assert_eq!([found(0.1, false), found(0.1, true)], [Some(Verdict::Locks); 2]);
+        assert_eq!(found(0.9, false), Some((Verdict::Undecided, Ground::NoCpu)));
+        assert_eq!(found(0.9, true), Some((Verdict::NotLocks, Ground::NoCpu)), "its own threads have the CPUs");
+        assert_eq!([found(0.1, false), found(0.1, true)], [Some((Verdict::Locks, Ground::Waits)); 2]);
+        // A lock was waited for a little, and the rest is not known: no CPU was missing.
+        let unknown = Budget { lived_s: 10.0, lock_s: 0.2, unknown_s: 1.0, ..Budget::default() };
+        assert_eq!(verdict(&unknown, 0.3, 0.2, 0.0, 0.9, true), Some((Verdict::Undecided, Ground::Unknown)));
     }
 
     #[test]

@@ -5,13 +5,13 @@ use super::causes::ENOUGH_S;
 use super::{Evidence, Rows};
 use crate::trace::evidence::NotedLock;
 use crate::trace::python_locks::{PythonPlace, is_work};
-use crate::trace::record::{HolderWait, Row};
+use crate::trace::record::{HolderWait, IN_TURN, Row, UNKNOWN};
 use blame::frames::{Frame, Frames, Kind as FrameKind, function_of, kind_by_use};
 use blame::jvm::JavaLock;
 use blame::names::{Site, short};
 use blame::places::type_name;
 use blame::purpose::{Purpose, block_address};
-use blame::sampling::budget::{Part, call_name, is_for_requests, may_wait_for_map};
+use blame::sampling::budget::{Part, call_name, is_for_requests, may_be_for_answer, may_wait_for_map};
 use blame::sampling::life::Life;
 use blame::sampling::waited::{Holder, Path, Wait, Waited};
 use interpose::Kind;
@@ -23,6 +23,17 @@ const MUSL_HEAP: &str = "__malloc_lock";
 pub(super) const MAP: &str = "the kernel's lock of the address space (mmap_lock)";
 
 pub(super) const FILE_LOCK: &str = "file lock";
+
+/// The reason why the purpose of an object is not known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Unclear {
+    /// A thread that waited for a message may have held it, for work or for an answer.
+    Gate,
+    /// In no sample did all threads wait that read from a pipe or a counter of events.
+    Channel,
+    /// Threads wake each other in turn: two, or several with an object each.
+    Turns,
+}
 
 /// An object that was waited for, with names.
 pub(super) struct Object {
@@ -37,10 +48,8 @@ pub(super) struct Object {
     pub(super) spins: bool,
     /// The path that waited most.
     pub(super) frames: Frames,
-    /// Whether a thread that waited for a message may have held it, for work or for an answer, which is not known.
-    pub(super) may_be_gate: bool,
-    /// The function with the name of a lock in which threads slept for most of this wait, if they slept.
-    pub(super) sleeps_in: Option<String>,
+    /// Why its purpose is not known, if something is known of that.
+    pub(super) unclear: Option<Unclear>,
     /// Data of the dumps if it is a lock of Java.
     pub(super) java: Option<JavaLock>,
 }
@@ -142,7 +151,7 @@ impl Evidence {
                 continue;
             }
             if idle.asked > 0.5 * idle.held {
-                (object.part, object.may_be_gate) = (Part::Unknown, true);
+                (object.part, object.unclear) = (Part::Unknown, Some(Unclear::Gate));
             } else {
                 (object.part, object.kind) = (Part::Work, FrameKind::Park.name());
             }
@@ -227,8 +236,7 @@ impl Evidence {
             part: Part::Lock,
             spins: true,
             frames,
-            may_be_gate: false,
-            sleeps_in: None,
+            unclear: None,
             java: None,
         };
         by_function.into_iter().map(object).collect()
@@ -260,20 +268,8 @@ impl Evidence {
             Wait::Word { process, address } => {
                 if let Some(place) = PythonPlace::of(&frames) {
                     let (name, kind, part) = (place.name.clone(), place.kind(), place.part());
-                    let (spins, may_be_gate, sleeps_in, java) = (false, false, None, None);
-                    return Object {
-                        wait,
-                        members,
-                        name,
-                        kind,
-                        part,
-                        spins,
-                        waited,
-                        frames,
-                        may_be_gate,
-                        sleeps_in,
-                        java,
-                    };
+                    let (spins, unclear, java) = (false, None, None);
+                    return Object { wait, members, name, kind, part, spins, waited, frames, unclear, java };
                 }
                 let purpose = self.words.get(&(process, address)).and_then(|word| word.purpose);
                 let kind = kind_by_use(purpose, frames.kind, frames.is_named_lock);
@@ -307,28 +303,38 @@ impl Evidence {
             Wait::Hidden => (String::new(), "", Part::Unknown, false),
         };
         // A thread that waits for a lock whose holder waits for requests has nothing to do either: the lock is a gate.
-        let gate = if part == Part::Lock { gate(&waited) } else { None };
-        let (part, may_be_gate) = (gate.unwrap_or(part), gate == Some(Part::Unknown));
-        let sleeps_in = if part == Part::Sleep { self.sleeps_in(&waited) } else { None };
-        let part = if sleeps_in.is_some() { Part::Unknown } else { part };
-        Object { wait, members, name, kind, part, spins, waited, frames, may_be_gate, sleeps_in, java: None }
+        let gate = if part == Part::Lock { gate(&waited, self.library.is_some()) } else { None };
+        let is_channel = matches!(wait, Wait::Call { file: 1.., .. }) && part == Part::Unknown;
+        let unclear = match gate {
+            Some(Part::Unknown) => Some(Unclear::Gate),
+            _ if is_channel => Some(Unclear::Channel),
+            _ if self.is_in_turn(wait, rows) && part == Part::Unknown => Some(Unclear::Turns),
+            _ => None,
+        };
+        let part = gate.unwrap_or(part);
+        Object { wait, members, name, kind, part, spins, waited, frames, unclear, java: None }
     }
 
-    /// Returns the function with the name of a lock in which threads slept for most of the time that they did. It may try to
-    /// acquire the lock again after each sleep.
-    fn sleeps_in(&self, waited: &Waited) -> Option<String> {
-        /// The function itself, or one that it calls to sleep.
-        const NEAR: usize = 2;
-        let mut sum_s: BTreeMap<String, f64> = BTreeMap::new();
-        for (path, seconds) in &waited.paths {
-            let frames = self.frames(*path);
-            let lock = frames.outside_c_library().take(NEAR).find(|frame| frame.has_name_of_lock());
-            if let Some(function) = lock.and_then(|frame| function_of(&frame.site)) {
-                *sum_s.entry(function.to_owned()).or_default() += seconds;
+    /// Returns whether several threads have a semaphore at a time: they were seen to, or its use shows it.
+    pub(super) fn is_pool(&self, object: &Object) -> bool {
+        let by_use = match object.wait {
+            Wait::Word { process, address } => {
+                self.words.get(&(process, address)).is_some_and(|word| word.purpose == Some(Purpose::Pool))
             }
+            _ => false,
+        };
+        object.kind == FrameKind::Semaphore.name() && (object.waited.most_holders > 1 || by_use)
+    }
+
+    /// Returns whether two threads, or threads with an object each, wake each other in turn.
+    fn is_in_turn(&self, wait: Wait, rows: &Rows<'_>) -> bool {
+        match wait {
+            Wait::Word { process, address } => {
+                self.words.get(&(process, address)).is_some_and(|word| word.purpose == Some(Purpose::Turns))
+            }
+            Wait::Lock(_) => rows.of(wait).is_some_and(|row| row.lock_type == IN_TURN),
+            Wait::Call { .. } | Wait::Hidden => false,
         }
-        let most = sum_s.into_iter().max_by(|one, other| one.1.total_cmp(&other.1))?;
-        (most.1 > 0.5 * waited.seconds).then_some(most.0)
     }
 
     /// Returns the name, the type and the reason to wait of a lock that the library noted; whether its waiters spin.
@@ -361,6 +367,9 @@ impl Evidence {
             // So is a condition that its waiters pass on.
             Some(Kind::Cond) if rows.of(Wait::Lock(slot)).is_some_and(Row::excludes) => {
                 (name, FrameKind::Lock.name(), Part::Lock, false)
+            }
+            Some(Kind::Cond) if rows.of(Wait::Lock(slot)).is_some_and(|row| row.lock_type == IN_TURN) => {
+                (name, IN_TURN, Part::Unknown, false)
             }
             // A semaphore that its waiters post themselves is a lock, or a pool.
             Some(Kind::Sem) if rows.of(Wait::Lock(slot)).is_some_and(Row::excludes) => (name, word, Part::Lock, false),
@@ -466,14 +475,18 @@ impl Object {
         })
     }
 
+    /// Returns its type in records. One that may be for a lock, or for work, is not in the table of locks.
+    pub(super) fn type_name(&self) -> &'static str {
+        match self.part {
+            Part::Unknown => UNKNOWN,
+            Part::Work if self.kind == "futex" || self.kind.is_empty() => FrameKind::Park.name(),
+            _ => self.kind,
+        }
+    }
+
     /// Returns whether most of its waits are those of threads that try again and again.
     pub(super) fn is_polled(&self) -> bool {
         self.waited.polled_s > 0.5 * self.waited.seconds
-    }
-
-    /// Returns whether it is a pipe or a counter of events that may be a lock.
-    pub(super) fn is_channel_in_turn(&self) -> bool {
-        matches!(self.wait, Wait::Call { file: 1.., .. }) && self.part == Part::Unknown
     }
 
     /// Returns whether a library acquires it for itself: the threads that wait for it have no function of the program's own, or
@@ -730,11 +743,17 @@ fn most_of(waited: &Waited) -> Option<Path> {
 
 /// Returns the reason to wait for a lock whose holders wait for requests for most of the time in which others wait for it;
 /// `Unknown` if they may wait for replies. `None` for other locks.
-fn gate(waited: &Waited) -> Option<Part> {
+fn gate(waited: &Waited, knows_sockets: bool) -> Option<Part> {
+    // Where the library notes what a thread holds, its sockets say for what it waits. A thread that polls may wait for an answer, too;
+    // one that waits for the next event of many, or for a connection, hardly does.
+    let part_of = |number: i64, part: Part| match part {
+        Part::Work if !knows_sockets && may_be_for_answer(number) => Part::Unknown,
+        part => part,
+    };
     let idle_s = |wanted: Part| {
         let is_idle = |holder: &Holder| match holder {
             Holder::Blocked { wait: Wait::Call { number, part, .. }, .. } => {
-                *part == wanted && is_for_requests(*number)
+                is_for_requests(*number) && part_of(*number, *part) == wanted
             }
             _ => false,
         };

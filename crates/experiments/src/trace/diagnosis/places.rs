@@ -4,9 +4,9 @@
 use super::java::frames;
 use super::objects::Object;
 use super::python::is_python;
-use super::{Evidence, LOCKS_SHARE, stack};
+use super::{Evidence, stack};
 use crate::trace::record::{Row, RowKind, SeenBy};
-use crate::trace::words::{whole_percent, without_arguments};
+use crate::trace::words::without_arguments;
 use blame::frames::{Frame, Frames, Kind, function_of};
 use blame::sampling::budget::{Budget, Part};
 use blame::sampling::waited::{Path, Wait};
@@ -28,65 +28,7 @@ struct Place {
     process: u32,
 }
 
-/// Sleeps in functions of libraries that the program called.
-pub(super) struct LibrarySleeps {
-    pub(super) seconds: f64,
-    /// The place with most of them.
-    place: String,
-}
-
-impl LibrarySleeps {
-    pub(super) fn reason(&self, whole: &Budget) -> String {
-        format!(
-            "Undecided: for {} of thread time threads slept in a library, mostly in {}. A library that sleeps may try again \
-             and again to get what another thread or process has: samples do \
-             not show that.",
-            whole_percent(self.seconds / whole.lived_s.max(1e-9)),
-            self.place
-        )
-    }
-}
-
 impl Evidence {
-    /// Returns the sleeps of libraries on behalf of the program: it called a function for something else than to sleep, and
-    /// that function sleeps between two tries. Threads that libraries began sleep for themselves.
-    pub(super) fn sleeps_of_libraries(&self, objects: &[Object]) -> Option<LibrarySleeps> {
-        let is_sleep = |object: &&Object| matches!(object.wait, Wait::Call { part: Part::Sleep, .. });
-        let paths = objects.iter().filter(is_sleep).flat_map(|object| &object.waited.paths);
-        let (mut by_place, mut sum_s): (BTreeMap<String, f64>, f64) = (BTreeMap::new(), 0.0);
-        for (path, seconds) in paths {
-            let frames = self.frames(*path);
-            if sleeps_for_caller(&frames) {
-                *by_place.entry(label(&frames)).or_default() += seconds;
-                sum_s += seconds;
-            }
-        }
-        let most = by_place.into_iter().max_by(|one, other| one.1.total_cmp(&other.1))?;
-        Some(LibrarySleeps { seconds: sum_s, place: most.0 })
-    }
-
-    /// Returns what is known of threads that give up their CPU again and again to wait, where that is much of what they do.
-    pub(super) fn yields(&self, whole: &Budget) -> Option<String> {
-        let profile = &self.samples;
-        let yielded_s: f64 = profile.lives.iter().map(|life| life.yielded_s).sum();
-        let share = yielded_s / whole.busy_s().max(1e-9);
-        if share < LOCKS_SHARE {
-            return None;
-        }
-        let mut by_place: BTreeMap<String, f64> = BTreeMap::new();
-        for (path, share) in &profile.yielding {
-            *by_place.entry(label(&self.frames(*path))).or_default() += share;
-        }
-        let most = by_place.into_iter().max_by(|one, other| one.1.total_cmp(&other.1));
-        let place = most.map_or_else(String::new, |(place, _)| format!(", mostly in {place}"));
-        Some(format!(
-            "Undecided: for {} of their busy time, threads gave up their CPU to try again, as sched_yield does{place}. Samples do not show \
-             whether they wait for a lock or for work; a lock or a condition that blocks leaves the CPU to the thread that they \
-             wait for.",
-            whole_percent(share)
-        ))
-    }
-
     /// Returns the places with a part of the threads' time that is worth a line, the largest part first.
     pub(super) fn places(&self, whole: &Budget, objects: &[Object]) -> Vec<Row> {
         let profile = &self.samples;
@@ -131,12 +73,6 @@ impl Evidence {
         };
         places.into_iter().take(MOST_PLACES).map(row).collect()
     }
-}
-
-/// Returns whether a function of a library sleeps that the program called.
-fn sleeps_for_caller(frames: &Frames) -> bool {
-    let mut outside = frames.own();
-    outside.next().is_some_and(|inner| inner.is_of_library) && outside.any(|frame| !frame.is_of_library)
 }
 
 /// Returns the innermost function of the program's own with its caller, or with the function of a library that it called.
@@ -200,14 +136,6 @@ mod tests {
             Frame { site, is_runtime: false, is_in_c_library: false, is_of_library: *is_of_library, begin: 0 }
         };
         Frames { frames: frames.iter().map(frame).collect(), ..Frames::default() }
-    }
-
-    #[test]
-    fn library_sleeps_for_the_program_only_where_that_called_it() {
-        assert!(sleeps_for_caller(&path(&[("lib:busy", true), ("lib:step", true), ("save", false)])));
-        assert!(!sleeps_for_caller(&path(&[("pause", false), ("lib:run", true), ("main", false)])), "it sleeps itself");
-        assert!(!sleeps_for_caller(&path(&[("lib:timer", true)])), "a thread of the library");
-        assert!(!sleeps_for_caller(&path(&[])));
     }
 
     #[test]

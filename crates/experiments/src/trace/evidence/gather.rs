@@ -39,6 +39,7 @@ pub struct Span {
     pub processes: u32,
     pub busy_cpus_s: Option<f64>,
     pub thread_time_s: f64,
+    pub threads: u32,
     /// Whether each futex call was recorded.
     pub has_calls: bool,
 }
@@ -47,10 +48,10 @@ impl Sources<'_> {
     /// Returns the evidence; `rows` begins with the rows of the locks in `slots`.
     pub fn evidence(mut self, span: Span, rows: Vec<Row>, slots: Vec<Vec<u32>>) -> Evidence {
         let samples = self.profile.samples();
-        let (paths, words, library) = (self.paths(&samples), self.words(&samples), self.library(&samples));
+        let (paths, words, library) = (self.paths(&samples), self.words(&samples), self.library(&samples, &slots));
         let ready_share = samples.ready_share();
         let lines = Namer { profile: self.profile, names: self.names, known_as: &self.known_as }.rows(ready_share);
-        let Span { program, cpus, elapsed_s, busy_cpus_s, thread_time_s, has_calls, processes } = span;
+        let Span { program, cpus, elapsed_s, busy_cpus_s, thread_time_s, threads, has_calls, processes } = span;
         Evidence {
             program,
             cpus,
@@ -58,6 +59,7 @@ impl Sources<'_> {
             processes,
             busy_cpus_s,
             thread_time_s,
+            threads,
             rows,
             slots,
             has_calls,
@@ -112,8 +114,8 @@ impl Sources<'_> {
         }
     }
 
-    /// Returns the notes of the library on the locks in the samples, and on all conditions.
-    fn library(&mut self, samples: &Samples) -> Option<Library> {
+    /// Returns the notes of the library on the locks in the samples, the first locks of all classes, and on all conditions.
+    fn library(&mut self, samples: &Samples, classes: &[Vec<u32>]) -> Option<Library> {
         let region = self.region?;
         let pair_of = |holder: &Holder| match holder {
             Holder::Blocked { pair, .. } | Holder::Chained { pair, .. } => *pair,
@@ -127,7 +129,8 @@ impl Sources<'_> {
             places.into_iter().filter_map(|place| Some((place, self.pair(region, place)?))).collect();
         let of_samples =
             samples.objects().filter_map(|wait| if let Wait::Lock(slot) = wait { Some(slot) } else { None });
-        let slots: BTreeSet<u32> = of_samples.chain(pairs.values().map(|pair| pair.lock)).collect();
+        let firsts = classes.iter().filter_map(|slots| slots.first().copied());
+        let slots: BTreeSet<u32> = of_samples.chain(firsts).chain(pairs.values().map(|pair| pair.lock)).collect();
         let lock = |slot: u32| {
             let (name, kind) = (lock_name(region, self.names, slot), lock_at(region, slot).kind.load(Relaxed));
             (slot, NotedLock { name, kind, is_folded: is_folded(region, slot) })

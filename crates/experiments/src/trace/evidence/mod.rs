@@ -34,6 +34,8 @@ pub struct Evidence {
     pub busy_cpus_s: Option<f64>,
     /// The time that threads lived, known without samples; with the library, those that used locks.
     pub thread_time_s: f64,
+    /// The number of those threads.
+    pub threads: u32,
     /// The rows of locks as they were counted. They begin with those of the locks in `slots`.
     pub rows: Vec<Row>,
     pub slots: Vec<Vec<u32>>,

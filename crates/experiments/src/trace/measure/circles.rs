@@ -48,6 +48,7 @@ pub fn components(edges: &[Edge]) -> HashMap<u32, usize> {
         // Each lock on the path, its number, and how many of its edges were followed.
         let mut path: Vec<(u32, usize, usize)> = Vec::new();
         let mut next = (!low.contains_key(&root)).then_some(root);
+        // It ends: each lock is entered once, and each of its edges is followed once.
         loop {
             if let Some(lock) = next.take() {
                 number += 1;
@@ -104,6 +105,7 @@ fn way(
             came_by.insert(edge.1, *edge);
             if edge.1 == to {
                 let mut way = vec![*edge];
+                // It ends: each lock was reached from one that was reached before.
                 while let Some(before) = came_by.get(&way[way.len() - 1].0) {
                     way.push(*before);
                 }

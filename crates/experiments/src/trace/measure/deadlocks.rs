@@ -164,6 +164,7 @@ impl<'a> Circles<'a> {
         let mut component = vec![usize::MAX; stuck.len()];
         for (number, &root) in order.iter().rev().enumerate() {
             let mut open = vec![root];
+            // It ends: the waiters for a lock are taken once.
             while let Some(place) = open.pop() {
                 if component[place] != usize::MAX {
                     continue;
@@ -191,6 +192,7 @@ impl<'a> Circles<'a> {
         let mut gone_through: HashMap<u32, usize> = HashMap::new();
         for first in 0..stuck.len() {
             let mut path = if is_seen[first] { Vec::new() } else { vec![first] };
+            // It ends: each thread is entered once, and left once.
             while let Some(&place) = path.last() {
                 is_seen[place] = true;
                 let lock = stuck[place].lock;
@@ -217,11 +219,13 @@ impl<'a> Circles<'a> {
     fn through(&self, first: usize) -> Option<Vec<usize>> {
         let (mut came_from, mut open) = (HashMap::<usize, usize>::new(), VecDeque::from([first]));
         let mut seen_locks = HashSet::new();
+        // It ends: each thread is reached once.
         while let Some(place) = open.pop_front() {
             let lock = self.stuck[place].lock;
             for &next in self.holders.get(&lock).filter(|_| seen_locks.insert(lock)).into_iter().flatten() {
                 if next == first {
                     let mut circle = vec![place];
+                    // It ends: each thread was reached from one that was reached before.
                     while let Some(before) = came_from.get(&circle[circle.len() - 1]) {
                         circle.push(*before);
                     }

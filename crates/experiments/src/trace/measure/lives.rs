@@ -142,6 +142,7 @@ impl Lives {
 
     fn search(&self, life: Life, position: usize) -> Reached {
         let (mut reached, mut open) = (Reached::new(), vec![(life, position)]);
+        // It ends: a thread is opened again only from an earlier position.
         while let Some((life, from)) = open.pop() {
             let created = self.created.get(&life).into_iter().flatten();
             let created = created.filter(|(number, _)| *number >= from).map(|(_, child)| (*child, 0));

@@ -437,6 +437,11 @@ impl Watch<'_> {
         }
     }
 
+    /// Returns the number of threads that used locks in the part.
+    fn threads(&self) -> u32 {
+        self.memory.region().header.comers.load(Relaxed).saturating_sub(self.before.threads)
+    }
+
     /// Returns the losses since the program began, without those of samples.
     fn lost(&self) -> Lost {
         let switches = self.switches.as_ref().map_or(0, |switches| switches.lost);
@@ -674,7 +679,7 @@ impl Watch<'_> {
 
     /// Returns the evidence of the part up to `after`, which takes the rows and the slots of what is built.
     fn evidence(&mut self, after: &Marks, elapsed_s: f64) -> (Built, Evidence) {
-        let (region, before, program) = (self.memory.region(), &self.before, self.words());
+        let (region, before, program, threads) = (self.memory.region(), &self.before, self.words(), self.threads());
         let window = self.before.window(after);
         let thread_time_s = after.thread_time_since(before);
         let labels = labels::of(region, &before.labels, &after.labels, &self.time, &self.waits);
@@ -699,7 +704,7 @@ impl Watch<'_> {
         };
         let (cpus, busy_cpus_s) = (self.session.cpus.len(), self.busy_cpus.since_s());
         let processes = region.processes().count() as u32;
-        let span = Span { program, cpus, elapsed_s, processes, busy_cpus_s, thread_time_s, has_calls: false };
+        let span = Span { program, cpus, elapsed_s, processes, busy_cpus_s, thread_time_s, threads, has_calls: false };
         let (rows, slots) = (std::mem::take(&mut built.rows), std::mem::take(&mut built.slots));
         (built, sources.evidence(span, rows, slots))
     }
@@ -750,7 +755,7 @@ impl Watch<'_> {
             elapsed_s,
             deadline_s: self.plan.deadline.as_secs_f64(),
             processes: region.processes().count() as u32,
-            threads: region.header.comers.load(Relaxed).saturating_sub(before.threads),
+            threads: self.threads(),
             thread_time_s: after.thread_time_since(before),
             switches: self.switches.as_ref().map(|_| "perf".to_owned()),
             switches_share: self.switches.as_ref().map(|_| switches_share(before, &after)),

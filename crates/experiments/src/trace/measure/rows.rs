@@ -7,7 +7,7 @@ use super::orders::{Cycles, Orders};
 use crate::trace::aggregate::{self, Sum, Window, shares, time_spikes};
 use crate::trace::labels;
 use crate::trace::python_locks::PythonPlace;
-use crate::trace::record::{Blocker, Cause, CycleVerdict, LabelLock, LongWait, Row, RowKind, Step};
+use crate::trace::record::{Blocker, Cause, CycleVerdict, IN_TURN, LabelLock, LongWait, Row, RowKind, Step};
 use blame::Exhausted;
 use blame::durations::Times;
 use blame::frames::{Kind as FrameKind, is_java_machine};
@@ -18,7 +18,7 @@ use blame::switches::Seen;
 use blame::time::{Ticks, Time};
 use blame::waits::{Split, Wait, Waits, lock_of};
 use interpose::{Kind, Region};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -130,9 +130,9 @@ pub fn build(span: Span<'_>, names: &mut Names, waits: &Waits, hangs: &Hangs, ti
     Built { rows, slots, locks_left_out, sites_left_out, waits: kept, cycles_cut: cut }
 }
 
-/// Returns the conditions that are used as those of a lock: by the threads that wait for one, or by those that each wait for
-/// one of the same mutex.
-fn passed_on(region: &Region, window: Window<'_>) -> HashSet<u32> {
+/// Returns the conditions that are passed on by the threads that wait for one, or by those that each wait for one of the same
+/// mutex: as those of a lock, or by two threads in turn.
+fn passed_on(region: &Region, window: Window<'_>) -> HashMap<u32, Purpose> {
     let mut tallies: HashMap<u32, Tally> = HashMap::new();
     // The waits for each condition, by the mutex that the waiters release.
     let mut guarded: HashMap<(u32, u64), Tally> = HashMap::new();
@@ -167,14 +167,13 @@ fn passed_on(region: &Region, window: Window<'_>) -> HashSet<u32> {
         sum.add(&Tally { passed, wakes: tally.waits, wakes_by_waiters: tally.waits, ..tally });
         locks.push(lock);
     }
-    let is_lock = |tally: &Tally| {
+    let purpose = |tally: &Tally| {
         let kept = tally.waits.saturating_sub(tally.passed);
-        Tally { kept, ..*tally }.purpose() == Some(Purpose::Exclusion)
+        Tally { kept, ..*tally }.purpose().filter(|purpose| matches!(purpose, Purpose::Exclusion | Purpose::Turns))
     };
-    // Two that wake each other in turn may as well ask and answer.
-    let groups = groups.into_values().filter(|(sum, locks)| locks.len() > 2 && is_lock(sum));
-    let own = groups.flat_map(|(_, locks)| locks);
-    tallies.iter().filter(|(_, tally)| is_lock(tally)).map(|(lock, _)| *lock).chain(own).collect()
+    let groups = groups.into_values().filter_map(|(sum, locks)| Some((purpose(&sum)?, locks)));
+    let of_groups = groups.flat_map(|(purpose, locks)| locks.into_iter().map(move |lock| (lock, purpose)));
+    of_groups.chain(tallies.iter().filter_map(|(lock, tally)| Some((*lock, purpose(tally)?)))).collect()
 }
 
 /// The pairs that caused waits, and for how long, by the pair that waited.
@@ -219,7 +218,7 @@ struct Builder<'a> {
     classes: HashMap<u32, Class>,
     firsts: HashMap<Class, u32>,
     /// The conditions whose threads pass on what they waited for: they are a part of a lock.
-    passed_on: HashSet<u32>,
+    passed_on: HashMap<u32, Purpose>,
 }
 
 /// The locks of one class, or these at a call site, and the pairs that they are made of.
@@ -463,8 +462,16 @@ impl Builder<'_> {
         if matches!(Kind::of(kind), Some(Kind::Cond | Kind::Sem)) && file.is_some_and(is_java_machine) {
             return FrameKind::Machine.name();
         }
-        let is_lock = group.locks.iter().any(|lock| self.passed_on.contains(lock));
-        if is_lock { FrameKind::Lock.name() } else { type_name(kind) }
+        // A class is what most of its waits are.
+        let waits = |purpose: Purpose| {
+            let is_it = |pair: &&u32| self.passed_on.get(&lock_of(self.region, **pair)) == Some(&purpose);
+            group.pairs.iter().filter(is_it).map(|pair| self.window.counts(*pair).acquisitions).sum::<u64>()
+        };
+        match type_name(kind) {
+            "cond" if 2 * waits(Purpose::Exclusion) > group.acquisitions => FrameKind::Lock.name(),
+            "cond" if 2 * waits(Purpose::Turns) > group.acquisitions => IN_TURN,
+            name => name,
+        }
     }
 
     /// Returns whether the holders ran while it was waited for.
@@ -519,7 +526,7 @@ impl Builder<'_> {
     }
 
     fn long_wait(&mut self, wait: &Wait) -> LongWait {
-        let holder = wait.releaser.filter(|(thread, _)| *thread != wait.thread);
+        let holder = wait.releaser.filter(|(thread, _)| *thread != wait.thread && !wait.in_vain);
         LongWait {
             began_s: wait.began / 1e9,
             wait_ns: wait.ended - wait.began,
@@ -529,6 +536,7 @@ impl Builder<'_> {
             holder_thread: holder.map(|(thread, _)| thread),
             holder_off_cpu_share: wait.seen.off_share(),
             handoff_ns: wait.released.map(|released| wait.ended - released),
+            in_vain: wait.in_vain,
         }
     }
 

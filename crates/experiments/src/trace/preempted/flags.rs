@@ -24,7 +24,7 @@ pub struct Flags {
     pub pid: Option<u32>,
 
     /// Run PROGRAM six times plainly and six times with each remedy, in rounds of random order: a longer time slice, a higher priority,
-    /// and with --threads as many threads as CPUs. --seconds limits each run
+    /// and with --threads as many threads as CPUs. Each run has an equal part of --seconds
     #[arg(long)]
     pub remedies: bool,
 

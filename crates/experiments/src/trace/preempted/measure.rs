@@ -15,7 +15,7 @@ use harness::{Run, Session, UsageError};
 use instruments::clock::Calibration;
 use instruments::warning::Warning;
 use launch::Program;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The result of the measurement.
 pub struct Measured {
@@ -50,7 +50,7 @@ pub fn run_plan(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Measured> {
         };
         return Ok(measured(attach::run(plan, run.session, &mut lines)?, Vec::new(), 0));
     }
-    let plan = plan(flags, flags.threads, run.session)?;
+    let mut plan = plan(flags, flags.threads, run.session)?;
     if let Some(why) = plan.program.no_library {
         if flags.remedies {
             let program = plan.program.path.display();
@@ -63,7 +63,7 @@ pub fn run_plan(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Measured> {
     if !flags.remedies {
         return Ok(measured(measure::run_plan(&plan, run.session, &calibration, &mut lines)?, Vec::new(), 0));
     }
-    let (first, remedies) = with_remedies(flags, &plan, run, &calibration, &mut lines)?;
+    let (first, remedies) = with_remedies(flags, &mut plan, run, &calibration, &mut lines)?;
     Ok(measured(first, remedies, remedies::ROUNDS))
 }
 
@@ -87,16 +87,17 @@ fn plan(flags: &Flags, threads: Option<u32>, session: &Session) -> anyhow::Resul
 /// remedies.
 fn with_remedies(
     flags: &Flags,
-    plain: &Plan,
+    plain: &mut Plan,
     run: &Run<'_>,
     calibration: &Calibration,
     lines: &mut Lines<'_>,
 ) -> anyhow::Result<(Traced, Vec<Row>)> {
     let cpus = instruments::cpus::allowed()?.len() as u32;
     let fewer = flags.threads.filter(|threads| *threads > cpus).map(|_| plan(flags, Some(cpus), run.session));
-    let fewer = fewer.transpose()?;
+    let (mut fewer, budget) = (fewer.transpose()?, plain.budget);
     let mut sides = remedies::all(fewer.is_some().then_some(cpus));
-    let mut first = None;
+    let (began, mut first) = (Instant::now(), None);
+    let mut runs_left = remedies::ROUNDS * sides.len() as u32;
     'rounds: for round in 0..remedies::ROUNDS as usize {
         let mut order: Vec<usize> = (0..sides.len()).collect();
         // The first run is plain: the others must end as it does.
@@ -104,10 +105,17 @@ fn with_remedies(
         fastrand::shuffle(&mut order[fixed..]);
         for place in order {
             let side = &mut sides[place];
+            // An equal part of the time that is left.
+            let share = budget.map(|budget| budget.saturating_sub(began.elapsed()) / runs_left);
+            runs_left -= 1;
+            if share.is_some_and(|share| share.is_zero()) {
+                break 'rounds;
+            }
             if side.refused.is_some() {
                 continue;
             }
-            let plan = fewer.as_ref().filter(|_| matches!(side.remedy, Remedy::Threads(_))).unwrap_or(plain);
+            let plan = fewer.as_mut().filter(|_| matches!(side.remedy, Remedy::Threads(_))).unwrap_or(&mut *plain);
+            plan.budget = share;
             let scheduling = match side.remedy.apply() {
                 Ok(scheduling) => scheduling,
                 Err(why) => {

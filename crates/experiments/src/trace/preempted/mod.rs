@@ -29,7 +29,7 @@ impl Experiment for Preempted {
         ("contend preempted -- ./server --its flags", "Count the preempted holders until the server exits or Ctrl-C"),
         ("contend preempted --pid 1234 --seconds 10", "Count those of a running process whose waiters block (root)"),
         (
-            "contend preempted --remedies --seconds 2 --threads 8 -- ./server --threads '{threads}'",
+            "contend preempted --remedies --seconds 48 --threads 8 -- ./server --threads '{threads}'",
             "Measure a longer time slice, a higher priority and fewer threads",
         ),
     ];

@@ -328,7 +328,7 @@ impl Evidence {
         };
         let section = other.as_ref().unwrap_or(name);
         // Several readers hold a lock at the same time as well.
-        let is_pool = object.kind == FrameKind::Semaphore.name() && object.waited.most_holders > 1 && other.is_none();
+        let is_pool = other.is_none() && self.is_pool(object);
         let waits_at = object.place();
         let remedy = if is_pool {
             larger_pool(section, &waits_at)

@@ -109,7 +109,8 @@ impl Evidence {
         let called = if called.is_empty() { function.clone() } else { called.to_owned() };
         let lock = &object.name;
         // A semaphore that one thread at a time has acquired is a lock.
-        let is_pool = object.kind == FrameKind::Semaphore.name() && several_s > 0.1 * inside_s;
+        let is_semaphore = object.kind == FrameKind::Semaphore.name();
+        let is_pool = self.is_pool(object) || is_semaphore && several_s > 0.1 * inside_s;
         let is_shared = object.kind == FrameKind::RwLock.name() && several_s > 0.1 * inside_s;
         let held = match &released_in {
             _ if is_pool => "the threads that had acquired it",
@@ -191,10 +192,13 @@ fn of_runnable_peers(
     let shares = [peers.running_s / whole_s, peers.ready_s / whole_s];
     let [running, ready] = shares.map(terminal::percent);
     let is_inverted = peers.outranked_s > 0.5 * whole_s;
-    let (rule, remedy) = if shares[0] > 0.5 {
-        (Rule::HolderRan, Some(format!("do less while {lock} is held, or use several locks")))
-    } else if is_inverted {
+    let (rule, remedy) = if is_inverted {
         (Rule::PriorityInversion, Some(format!("hold {lock} at the priority of the threads that wait for it")))
+    } else if !is_recorded {
+        // Threads that run while others wait need not be those that hold the lock.
+        (Rule::UnknownHolder, None)
+    } else if shares[0] > 0.5 {
+        (Rule::HolderRan, Some(format!("do less while {lock} is held, or use several locks")))
     } else if shares[1] > 0.5 {
         (Rule::HolderPreempted, Some(limits.fewer_threads()))
     } else {
@@ -202,6 +206,7 @@ fn of_runnable_peers(
     };
     let condition = if is_recorded { String::new() } else { format!("if one of them holds {lock}: ") };
     let remedy = remedy.map(|remedy| format!("{condition}{remedy}"));
+    let share = if rule == Rule::UnknownHolder { 0.0 } else { shares[0] + shares[1] };
     let inside = if is_recorded {
         format!("the holder was not blocked in {function}")
     } else if blocked > 0.0 {
@@ -218,7 +223,7 @@ fn of_runnable_peers(
             "{inside}; the other threads ran for {running} of the wait and were ready without a CPU for {ready}{inverted}"
         ),
         remedy,
-        share: shares[0] + shares[1],
+        share,
         measure: Measure::None,
     }
 }
