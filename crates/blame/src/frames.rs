@@ -45,6 +45,8 @@ pub enum Kind {
     Channel,
     /// An atomic's `wait`, or a thread that is parked.
     Park,
+    /// Something in the Java virtual machine: work for a thread of the machine, or what the thread dumps say.
+    Machine,
     /// The C library's lock of its heap.
     Allocator,
     /// The C library's lock of a stream.
@@ -71,6 +73,7 @@ impl Kind {
             Self::Join => "join",
             Self::Channel => "channel",
             Self::Park => "park",
+            Self::Machine => "machine",
             Self::Allocator => "allocator",
             Self::Stream => "stream",
             Self::Library => "libc",
@@ -102,6 +105,8 @@ impl Kind {
 pub fn kind_by_use(purpose: Option<Purpose>, kind: Option<Kind>, is_named: bool) -> Option<Kind> {
     let of_library = kind.filter(|_| !is_named);
     match purpose {
+        // Its threads ask and answer, and each thread dump that contend requests makes them do so.
+        _ if kind == Some(Kind::Machine) => kind,
         None | Some(Purpose::Pool) => kind,
         Some(Purpose::Turns) => {
             of_library.filter(|kind| !matches!(kind, Kind::Condition | Kind::Semaphore | Kind::Park))
@@ -308,16 +313,21 @@ pub fn is_language_runtime(path: &str) -> bool {
     let path = std::path::Path::new(path);
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let is_beside_machine = || path.parent().is_some_and(|folder| folder.join("server/libjvm.so").exists());
-    name == "libjvm.so" || is_interpreter(name) || path.is_absolute() && is_beside_machine()
+    is_java_machine(name) || is_interpreter(name) || path.is_absolute() && is_beside_machine()
 }
 
-/// Returns the kind of a wait in HotSpot. Its service threads wait for work at semaphores and monitors, and its threads
-/// wait at a barrier for the end of a safepoint.
+/// Returns whether the file at this path is a Java virtual machine.
+pub fn is_java_machine(path: &str) -> bool {
+    short(path) == "libjvm.so"
+}
+
+/// Returns the kind of a wait in HotSpot. At its semaphores and conditions its service threads wait for work, and Java's threads
+/// for what the thread dumps say. At its barrier they wait for the end of a safepoint. Its mutexes are locks.
 fn kind_in_machine(kind: Option<Kind>, function: &str) -> Option<Kind> {
     match kind {
-        Some(Kind::Semaphore) => Some(Kind::Park),
-        Some(Kind::Mutex) if function.contains("PlatformMonitor::wait") => Some(Kind::Condition),
-        None if function.contains("WaitBarrier::") => Some(Kind::Barrier),
+        Some(Kind::Semaphore | Kind::Condition) => Some(Kind::Machine),
+        Some(Kind::Mutex) if function.contains("PlatformMonitor::wait") => Some(Kind::Machine),
+        None if function.contains("WaitBarrier::") => Some(Kind::Machine),
         kind => kind,
     }
 }
@@ -552,7 +562,7 @@ impl Frames {
             self.kind = Some(Kind::Mutex);
             self.is_named_lock = true;
         }
-        if *is_outside && file == "libjvm.so" {
+        if *is_outside && is_java_machine(path) {
             self.kind = kind_in_machine(self.kind, symbol);
         }
         *is_outside &= is_runtime;
@@ -851,10 +861,15 @@ mod tests {
         };
         let (machine, semaphore) = ("/usr/lib/jvm/lib/server/libjvm.so", "__new_sem_wait_slow64");
         for caller in ["GangWorker::loop()", "os::signal_wait()", "WorkerThread::run()"] {
-            assert_eq!(kind(&[semaphore, "PosixSemaphore::wait()+0x21", caller], machine), Some(Kind::Park));
+            assert_eq!(kind(&[semaphore, "PosixSemaphore::wait()+0x21", caller], machine), Some(Kind::Machine));
         }
-        assert_eq!(kind(&["pthread_mutex_lock", "os::PlatformMonitor::wait(long)"], machine), Some(Kind::Condition));
-        assert_eq!(kind(&["syscall", "LinuxWaitBarrier::wait(int)"], machine), Some(Kind::Barrier));
+        let condition = kind(&["pthread_cond_wait", "os::PlatformMonitor::wait(long)"], machine);
+        assert_eq!(condition, Some(Kind::Machine));
+        // Two of its threads that ask and answer have the use of a lock.
+        assert_eq!(kind_by_use(Some(Purpose::Exclusion), condition, false), condition);
+        assert_eq!(kind(&["pthread_cond_wait", "stripped+0x1f2a"], machine), Some(Kind::Machine));
+        assert_eq!(kind(&["pthread_mutex_lock", "os::PlatformMonitor::wait(long)"], machine), Some(Kind::Machine));
+        assert_eq!(kind(&["syscall", "LinuxWaitBarrier::wait(int)"], machine), Some(Kind::Machine));
         assert_eq!(kind(&["pthread_mutex_lock", "Mutex::lock_contended(Thread*)"], machine), Some(Kind::Mutex));
         assert_eq!(kind(&[semaphore, "PosixSemaphore::wait()"], "/srv/server"), Some(Kind::Semaphore));
     }

@@ -130,7 +130,7 @@ impl Traced {
     pub fn refusal(&self, language: Option<&str>) -> Option<String> {
         const MOST: usize = 2;
         /// Its waiters wait for work, or for the end of a thread.
-        const NO_LOCKS: [&str; 6] = ["cond", "sem", "barrier", "join", "channel", "park"];
+        const NO_LOCKS: [&str; 7] = ["cond", "sem", "barrier", "join", "channel", "park", "machine"];
         let noted = self.noted();
         // A program that was killed may have had no time to use its locks.
         if self.was_killed || noted.iter().any(|lock| lock.is_substitutable() && !lock.is_of_runtime()) {

@@ -25,15 +25,17 @@ pub struct JavaHolder {
     /// The method that the critical section called, and its caller.
     pub inner: Frame,
     pub caller: Option<Frame>,
-    /// The program's own methods, from the innermost to the one with the critical section. Empty while it runs.
+    /// The program's own methods, from the innermost to the one with the critical section. Empty while it runs a method of Java.
     pub path: Vec<Frame>,
 }
 
 /// The state of a thread.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum State {
-    /// The thread is on a CPU, ready for one, or in a system call.
+    /// The thread is on a CPU, or ready for one.
     Runnable,
+    /// It is in native code, and may be blocked in a system call.
+    Native,
     Sleeping,
     /// Without work: in `Object.wait`, at a condition, parked for something that is not a lock.
     Waiting,
@@ -41,6 +43,25 @@ pub enum State {
     Blocked {
         class: String,
     },
+}
+
+/// A place of the program in which threads wait for something else than a lock, or sleep.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct JavaPlace {
+    pub state: State,
+    pub own: Frame,
+    /// The method of the class library that the program's method called.
+    pub called: Option<String>,
+}
+
+/// The workers of a pool of the class library in one dump.
+#[derive(Debug, Default)]
+pub struct Workers {
+    pub count: usize,
+    /// Those without a task.
+    pub idle: usize,
+    /// The states of the others, with the method of the program.
+    pub tasks: HashMap<(State, Frame), usize>,
 }
 
 /// A method at a line.
@@ -68,7 +89,13 @@ impl Frame {
 }
 
 fn is_of_library(method: &str) -> bool {
-    ["java.", "javax.", "jdk.", "sun.", "com.sun."].iter().any(|package| method.starts_with(package))
+    let is_of_package = |package: &&str| method.starts_with(*package);
+    ["java.", "javax.", "jdk.", "sun.", "com.sun."].iter().any(is_of_package) || is_of_lambda(method)
+}
+
+/// Returns whether a method is of a class that the machine makes for a lambda: it only calls the program's method.
+fn is_of_lambda(method: &str) -> bool {
+    method.contains("$$Lambda")
 }
 
 /// The result of a dump.
@@ -77,16 +104,26 @@ pub struct Digest {
     /// Each thread's number for the kernel, and its state.
     pub threads: Vec<(u32, State)>,
     pub locks: HashMap<LockKey, Waiters>,
+    pub places: HashMap<JavaPlace, usize>,
+    /// The pools, by the names of their threads without the numbers.
+    pub pools: HashMap<String, Workers>,
     /// Whether a thread carries virtual threads, or wakes them.
     pub has_virtual_threads: bool,
+    /// Whether the dump names the owners of the locks of `java.util.concurrent`.
+    pub has_owners: bool,
 }
 
 /// The threads that wait for a lock.
 #[derive(Debug, Default)]
 pub struct Waiters {
     pub count: usize,
-    /// The holder's activity, and the number of them that it keeps waiting; that of the others is unknown.
-    pub holders: HashMap<JavaHolder, usize>,
+    /// The holder's activity, and the number of them that it keeps waiting; that of the others is unknown. Several threads inside of a
+    /// semaphore have an equal part each.
+    pub holders: HashMap<JavaHolder, f64>,
+    /// The number of them for whom several threads are inside.
+    pub of_several: usize,
+    /// Holders in native code, by the numbers of their threads.
+    pub in_native_code: HashSet<u32>,
     /// The call path of one of them.
     pub path: Vec<Frame>,
 }
@@ -103,6 +140,7 @@ pub struct Dump<'a> {
     /// The numbers of the virtual machine's own threads, which run no method.
     pub(super) of_machine: Vec<u32>,
     pub(super) has_virtual_threads: bool,
+    has_owners: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -128,6 +166,7 @@ pub(super) struct Thread<'a> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Now<'a> {
     Runnable,
+    Native,
     Sleeping,
     Waiting,
     Blocked { object: &'a str, class: &'a str, is_monitor: bool },
@@ -149,6 +188,7 @@ impl Now<'_> {
     fn to_state(self) -> State {
         match self {
             Self::Runnable => State::Runnable,
+            Self::Native => State::Native,
             Self::Sleeping => State::Sleeping,
             Self::Waiting => State::Waiting,
             Self::Blocked { class, .. } => State::Blocked { class: class.to_owned() },
@@ -169,6 +209,12 @@ impl<'a> Thread<'a> {
     fn waits_in(&self) -> Call<'a> {
         let own = self.frames.iter().find(|call| !is_of_library(call.method));
         own.or(self.frames.first()).copied().unwrap_or_default()
+    }
+
+    /// Returns whether it waits to read what a lock guards, next to other readers.
+    fn is_reader(&self) -> bool {
+        let is_read = |call: &Call<'_>| call.method.contains("ReadLock.") || call.method.ends_with(".readLock");
+        self.frames.iter().take_while(|call| is_of_library(call.method)).any(is_read)
     }
 
     fn own_methods(&self, up_to: usize) -> Vec<Frame> {
@@ -216,6 +262,9 @@ impl<'a> Dump<'a> {
                     _ => Now::Waiting,
                 };
             } else if let Some(call) = line.strip_prefix("at ") {
+                if thread.frames.is_empty() && thread.now == Now::Runnable && call.ends_with("Native Method)") {
+                    thread.now = Now::Native;
+                }
                 if thread.frames.len() < MOST_FRAMES {
                     thread.frames.push(call_of(call));
                 }
@@ -246,7 +295,8 @@ impl<'a> Dump<'a> {
         let of_virtual_threads =
             ["\"VirtualThread-unparker\"", "at java.lang.VirtualThread", "at jdk.internal.vm.Continuation"];
         let has_virtual_threads = of_virtual_threads.iter().any(|words| text.contains(words));
-        Some(Self { threads, of_machine, has_virtual_threads })
+        let has_owners = text.contains("Locked ownable synchronizers:");
+        Some(Self { threads, of_machine, has_virtual_threads, has_owners })
     }
 
     /// Gives the threads the numbers that the kernel's events have. Those that have ended are omitted.
@@ -261,12 +311,13 @@ impl<'a> Dump<'a> {
     /// `is_over` says so.
     pub fn digest(&self, is_over: impl Fn() -> bool) -> Option<Digest> {
         const THREADS: usize = 256;
-        let mut holders = Holders::of(&self.threads);
+        let mut holders = Holders::of(self);
         /// The waiters for a lock: their number, the place of the first, and how many of them a holder keeps waiting.
         struct Found {
             count: usize,
             first: usize,
-            holders: HashMap<Holding, usize>,
+            holders: HashMap<Holding, f64>,
+            of_several: usize,
         }
         let mut locks: HashMap<(&str, Call<'_>, bool), Found> = HashMap::new();
         for (place, thread) in self.threads.iter().enumerate() {
@@ -275,25 +326,68 @@ impl<'a> Dump<'a> {
             }
             let Now::Blocked { class, is_monitor, .. } = thread.now else { continue };
             let lock = locks.entry((class, thread.waits_in(), is_monitor));
-            let lock = lock.or_insert_with(|| Found { count: 0, first: place, holders: HashMap::new() });
+            let lock = lock.or_insert_with(|| Found { count: 0, first: place, holders: HashMap::new(), of_several: 0 });
             lock.count += 1;
-            if let Some(holding) = holders.holding(place) {
-                *lock.holders.entry(holding).or_default() += 1;
+            let holding = holders.holding(place);
+            lock.of_several += usize::from(holding.len() > 1);
+            for one in &holding {
+                *lock.holders.entry(*one).or_default() += 1.0 / holding.len() as f64;
             }
         }
-        let locks = locks.into_iter().map(|((class, waits_in, is_monitor), Found { count, first, holders })| {
+        let locks = locks.into_iter().map(|((class, waits_in, is_monitor), found)| {
+            let Found { count, first, holders, of_several } = found;
             let key = LockKey { class: class.to_owned(), waits_in: waits_in.to_frame(), is_monitor };
-            let holders = holders.into_iter().map(|(holding, count)| (self.activity(&holding), count));
-            let mut sums: HashMap<JavaHolder, usize> = HashMap::new();
-            holders.for_each(|(holder, count)| *sums.entry(holder).or_default() += count);
+            let holder = |holding: &Holding| &self.threads[holding.thread];
+            let in_native_code = holders.keys().map(holder).filter(|holder| holder.now == Now::Native);
+            let in_native_code = in_native_code.map(|holder| holder.number).collect();
+            let mut sums: HashMap<JavaHolder, f64> = HashMap::new();
+            for (holding, count) in holders {
+                *sums.entry(self.activity(&holding)).or_default() += count;
+            }
             let waiter = &self.threads[first];
-            (key, Waiters { count, holders: sums, path: waiter.own_methods(waiter.frames.len()) })
+            let path = waiter.own_methods(waiter.frames.len());
+            (key, Waiters { count, holders: sums, of_several, in_native_code, path })
         });
         Some(Digest {
             locks: locks.collect(),
             threads: self.threads.iter().map(|thread| (thread.number, thread.now.to_state())).collect(),
+            places: self.places(),
+            pools: self.pools(),
             has_virtual_threads: self.has_virtual_threads,
+            has_owners: self.has_owners,
         })
+    }
+
+    /// Returns the places in which threads wait or sleep. Threads that are in no method of the program are the class library's, or
+    /// workers without a task.
+    fn places(&self) -> HashMap<JavaPlace, usize> {
+        let mut places = HashMap::new();
+        for thread in self.threads.iter().filter(|thread| matches!(thread.now, Now::Waiting | Now::Sleeping)) {
+            let Some(own) = thread.frames.iter().position(|call| !is_of_library(call.method)) else { continue };
+            let called = own.checked_sub(1).map(|called| thread.frames[called].method.to_owned());
+            let place = JavaPlace { state: thread.now.to_state(), own: thread.frames[own].to_frame(), called };
+            *places.entry(place).or_default() += 1;
+        }
+        places
+    }
+
+    /// Returns the pools of the class library, as the names of threads show them.
+    fn pools(&self) -> HashMap<String, Workers> {
+        let is_worker = |thread: &&Thread<'_>| {
+            thread.frames.iter().any(|call| call.method == "java.util.concurrent.ThreadPoolExecutor.runWorker")
+        };
+        let mut pools: HashMap<String, Workers> = HashMap::new();
+        for thread in self.threads.iter().filter(is_worker) {
+            let stem = thread.name.trim_end_matches(|end: char| end.is_ascii_digit() || "-_#: ".contains(end));
+            let pool = pools.entry(stem.to_owned()).or_default();
+            pool.count += 1;
+            if waits_for_work(thread) {
+                pool.idle += 1;
+            } else {
+                *pool.tasks.entry((thread.now.to_state(), thread.waits_in().to_frame())).or_default() += 1;
+            }
+        }
+        pools
     }
 
     /// Returns the activity of a holder. The critical section is in the method that locked the monitor; its callee is
@@ -307,7 +401,10 @@ impl<'a> Dump<'a> {
             state: holder.now.to_state(),
             is_supposed: holding.is_supposed,
             inner: holder.frames[inner].to_frame(),
-            caller: holder.frames.get(inner + 1).map(|call| call.to_frame()),
+            caller: holder.frames[inner + 1..]
+                .iter()
+                .find(|call| !is_of_lambda(call.method))
+                .map(|call| call.to_frame()),
             path: if runs { Vec::new() } else { holder.own_methods(section + 1) },
         }
     }
@@ -323,31 +420,42 @@ struct Holding {
 
 /// The holders of the objects in a dump.
 ///
-/// The dump names the holder of a monitor, but not the holder of a lock of `java.util.concurrent`: the only thread counts
-/// that is in the method which waits, and does not wait for the lock itself. Where there are several, the holder is
-/// unknown: one of them is perhaps in the method without the lock.
+/// The dump names the holder of a monitor. The owner of a lock of `java.util.concurrent` is in a dump that has owners, if one thread
+/// alone has it. Without, the only thread counts that is in the method which waits, and does not wait for the lock itself. Where
+/// there are several, the holder is unknown: one of them is perhaps in the method without the lock. A semaphore has several.
 struct Holders<'d, 'a> {
     threads: &'d [Thread<'a>],
+    has_owners: bool,
     /// The thread that holds an object, and the depth of the method that locked it.
     by_object: HashMap<&'a str, (usize, usize)>,
     /// The threads in each method that waits for a lock, with its depth.
     by_method: HashMap<&'a str, Vec<(usize, usize)>>,
     /// Those that were found, by the object and the method that waits for it.
-    found: HashMap<(&'a str, &'a str), Option<Holding>>,
+    found: HashMap<(&'a str, &'a str), Vec<Holding>>,
     /// Threads that were looked at.
     looks: usize,
 }
 
+/// Threads inside of a semaphore that are kept for each of its waiters.
+const MOST_INSIDE: usize = 32;
+
 impl<'d, 'a> Holders<'d, 'a> {
-    fn of(threads: &'d [Thread<'a>]) -> Self {
+    fn of(dump: &'d Dump<'a>) -> Self {
+        let threads = &dump.threads[..];
+        let waiting: HashSet<&str> =
+            threads.iter().filter(|thread| thread.wanted().is_some()).map(|thread| thread.waits_in().method).collect();
         let mut by_object = HashMap::new();
         for (place, thread) in threads.iter().enumerate() {
             for (object, depth) in thread.held.iter().filter(|(object, _)| thread.wanted() != Some(object)) {
                 by_object.entry(*object).or_insert((place, *depth));
             }
+            // The dump does not say which method acquired it.
+            let own = || thread.frames.iter().position(|call| !is_of_library(call.method));
+            let section = || thread.frames.iter().position(|call| waiting.contains(call.method)).or_else(own);
+            for object in &thread.owned {
+                by_object.entry(*object).or_insert_with(|| (place, section().unwrap_or(0)));
+            }
         }
-        let waiting: HashSet<&str> =
-            threads.iter().filter(|thread| thread.wanted().is_some()).map(|thread| thread.waits_in().method).collect();
         let mut by_method: HashMap<&str, Vec<(usize, usize)>> = HashMap::new();
         for (place, thread) in threads.iter().enumerate() {
             for (depth, call) in thread.frames.iter().enumerate().filter(|(_, call)| waiting.contains(call.method)) {
@@ -357,46 +465,63 @@ impl<'d, 'a> Holders<'d, 'a> {
                 }
             }
         }
-        Self { threads, by_object, by_method, found: HashMap::new(), looks: 0 }
+        Self { threads, has_owners: dump.has_owners, by_object, by_method, found: HashMap::new(), looks: 0 }
     }
 
-    /// Returns the holder of the lock that a thread waits for. A holder that waits for another lock is followed to that
-    /// lock's holder.
-    fn holding(&mut self, waiter: usize) -> Option<Holding> {
+    /// Returns the holders of the lock that a thread waits for. One that waits for another lock is followed to that lock's holder.
+    fn holding(&mut self, waiter: usize) -> Vec<Holding> {
         const LONGEST_CHAIN: usize = 8;
-        let mut holding = self.holder(waiter)?;
+        let found = self.holders(waiter);
+        let [mut holding] = found[..] else { return found };
         for _ in 0..LONGEST_CHAIN {
-            let Some(next) = self.holder(holding.thread) else { break };
+            let [next] = self.holders(holding.thread)[..] else { break };
             if next.thread == holding.thread || next.thread == waiter {
                 break;
             }
             holding = Holding { is_supposed: holding.is_supposed || next.is_supposed, ..next };
         }
-        Some(holding)
+        vec![holding]
     }
 
-    /// Returns the thread that holds what a thread waits for.
-    fn holder(&mut self, waiter: usize) -> Option<Holding> {
-        let (object, method) = (self.threads[waiter].wanted()?, self.threads[waiter].waits_in().method);
+    /// Returns the threads that hold what a thread waits for.
+    fn holders(&mut self, waiter: usize) -> Vec<Holding> {
+        let thread = &self.threads[waiter];
+        let Now::Blocked { object, class, .. } = thread.now else { return Vec::new() };
+        let method = thread.waits_in().method;
         if let Some(found) = self.found.get(&(object, method)) {
-            return *found;
+            return found.clone();
         }
-        let holder = self.by_object.get(object);
-        let found = holder.map(|&(thread, section)| Holding { thread, section, is_supposed: false });
-        let found = found.or_else(|| self.only_one_inside(object, method));
-        self.found.insert((object, method), found);
+        let found = match self.by_object.get(object) {
+            Some(&(thread, section)) => vec![Holding { thread, section, is_supposed: false }],
+            // It was free, or several readers had it.
+            None if self.has_owners && is_owned(class) => Vec::new(),
+            // Another reader keeps no reader waiting.
+            None if thread.is_reader() => Vec::new(),
+            None if is_semaphore(class) => self.inside(object, method, MOST_INSIDE),
+            None => Some(self.inside(object, method, 2)).filter(|inside| inside.len() == 1).unwrap_or_default(),
+        };
+        self.found.insert((object, method), found.clone());
         found
     }
 
-    fn only_one_inside(&mut self, object: &str, method: &str) -> Option<Holding> {
+    /// Returns up to `most` threads in a method that do not wait for an object.
+    fn inside(&mut self, object: &str, method: &str, most: usize) -> Vec<Holding> {
         let (threads, looks) = (self.threads, &mut self.looks);
-        let mut inside = self.by_method.get(method)?.iter().filter(|(thread, _)| {
+        let inside = self.by_method.get(method).into_iter().flatten().filter(|(thread, _)| {
             *looks += 1;
             threads[*thread].wanted() != Some(object)
         });
-        let &(thread, section) = inside.next()?;
-        inside.next().is_none().then_some(Holding { thread, section, is_supposed: true })
+        let holding = |&(thread, section): &(usize, usize)| Holding { thread, section, is_supposed: true };
+        inside.map(holding).take(most).collect()
     }
+}
+
+/// Returns whether a worker asks its pool for a task. A pool with tasks for later waits until then.
+pub(super) fn waits_for_work(thread: &Thread<'_>) -> bool {
+    let is_in = |part: &str| thread.frames.iter().any(|call| call.method.starts_with(part));
+    let asks = is_in("java.util.concurrent.ThreadPoolExecutor.getTask")
+        && !is_in("java.util.concurrent.ScheduledThreadPoolExecutor$DelayedWorkQueue.");
+    asks || is_in("java.util.concurrent.ForkJoinPool.awaitWork")
 }
 
 /// Parses a thread's number: `nid=0x4327`, or from version 21 on `nid=17191`.
@@ -426,8 +551,17 @@ fn object_of(text: &str) -> Option<(&str, &str)> {
 
 /// Returns whether a thread that is parked for an object of this class waits for another thread to release it.
 fn is_lock(class: &str) -> bool {
+    is_owned(class) || class.starts_with("java.util.concurrent.locks.StampedLock") || is_semaphore(class)
+}
+
+/// Returns whether one thread alone can own an object of this class, so that a dump with owners names it.
+pub(super) fn is_owned(class: &str) -> bool {
     let is = |part: &str| class.starts_with("java.util.concurrent.locks.") && class.contains(part);
-    is("ReentrantLock$") || is("ReentrantReadWriteLock$") || is("StampedLock") || class.contains("Semaphore$")
+    is("ReentrantLock$") || is("ReentrantReadWriteLock$")
+}
+
+fn is_semaphore(class: &str) -> bool {
+    class.contains("Semaphore$")
 }
 
 #[cfg(test)]
@@ -472,7 +606,7 @@ pub mod tests {
             \t- parking to wait for  <0x7> (a java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject)\n\n";
         let found = digest(text);
         let [(key, waiters)] = found.locks.iter().collect::<Vec<_>>()[..] else { panic!("one lock") };
-        let [(holder, 1)] = waiters.holders.iter().collect::<Vec<_>>()[..] else { panic!("one holder") };
+        let [(holder, &1.0)] = waiters.holders.iter().collect::<Vec<_>>()[..] else { panic!("one holder") };
         assert_eq!(
             (key.is_monitor, holder.inner.method.as_str(), &holder.state),
             (false, "Table.compute", &State::Runnable)
@@ -489,6 +623,94 @@ pub mod tests {
             "which of them holds it is unknown: {:?}",
             waiters.holders
         );
+    }
+
+    /// A reader and a writer wait; another thread computes in a method that neither of them is in.
+    const PRICES: &str = "\"r\" #1 nid=1 waiting on condition [0]\n   java.lang.Thread.State: WAITING (parking)\n\
+        \tat jdk.internal.misc.Unsafe.park(java.base@17/Native Method)\n\
+        \t- parking to wait for  <0x6> (a java.util.concurrent.locks.ReentrantReadWriteLock$NonfairSync)\n\
+        \tat java.util.concurrent.locks.ReentrantReadWriteLock$ReadLock.lock(java.base@17/ReentrantReadWriteLock.java:738)\n\
+        \tat Prices.quote(Prices.java:7)\n\n   Locked ownable synchronizers:\n\t- None\n\n\
+        \"w\" #2 nid=2 runnable [0]\n   java.lang.Thread.State: RUNNABLE\n\tat Prices.churn(Prices.java:4)\n\
+        \tat Prices.rebuild(Prices.java:6)\n\n   Locked ownable synchronizers:\n\
+        \t- <0x6> (a java.util.concurrent.locks.ReentrantReadWriteLock$NonfairSync)\n\n\
+        \"q\" #3 nid=3 runnable [0]\n   java.lang.Thread.State: RUNNABLE\n\tat Prices.quote(Prices.java:7)\n\n   \
+        Locked ownable synchronizers:\n\t- None\n\n";
+
+    #[test]
+    fn owner_in_another_method_is_the_holder_and_readers_are_not() {
+        let holders = |text: &str| {
+            let found = digest(text);
+            let holders = found.locks.values().flat_map(|waiters| waiters.holders.keys().cloned()).collect::<Vec<_>>();
+            (found.has_owners, holders)
+        };
+        let (true, holders_found) = holders(PRICES) else { panic!("it has owners") };
+        let [holder] = &holders_found[..] else { panic!("{holders_found:?}") };
+        let caller = holder.caller.as_ref().map(|caller| &*caller.method);
+        assert_eq!((&*holder.inner.method, caller), ("Prices.churn", Some("Prices.rebuild")));
+        assert!(!holder.is_supposed);
+        // Readers have it, which no dump shows.
+        let free = PRICES.replace("\t- <0x6> (a", "\t- <0x9> (a");
+        assert_eq!(holders(&free), (true, Vec::new()));
+        let plain: String =
+            PRICES.lines().filter(|line| !line.contains("ownable")).map(|line| format!("{line}\n")).collect();
+        let plain = plain.replace("\t- <0x6>", "\t-").replace("\t- None", "");
+        assert_eq!(holders(&plain), (false, Vec::new()), "another reader keeps no reader waiting");
+    }
+
+    #[test]
+    fn each_thread_inside_of_a_semaphore_has_a_part_of_the_wait() {
+        let waiter = "\"a\" #1 nid=1 waiting on condition [0]\n   java.lang.Thread.State: WAITING (parking)\n\
+            \tat jdk.internal.misc.Unsafe.park(java.base@17/Native Method)\n\
+            \t- parking to wait for  <0x6> (a java.util.concurrent.Semaphore$NonfairSync)\n\tat Gate.guarded(Gate.java:5)\n\n";
+        let inside = |number: usize, method: &str| {
+            format!(
+                "\"b\" nid={number}\n   java.lang.Thread.State: TIMED_WAITING (sleeping)\n\tat Gate.{method}(Gate.java:4)\n\
+                 \tat Gate.guarded(Gate.java:5)\n\n"
+            )
+        };
+        let found = digest(&[waiter, &inside(2, "call"), &inside(3, "call"), &inside(4, "send")].concat());
+        let waiters = found.locks.values().next().unwrap();
+        let part = |method: &str| {
+            let its = waiters.holders.iter().filter(|(holder, _)| holder.inner.method == method);
+            its.map(|(_, part)| part).sum::<f64>()
+        };
+        assert_eq!((waiters.count, waiters.of_several), (1, 1));
+        assert!((part("Gate.call") - 2.0 / 3.0).abs() < 1e-9 && (part("Gate.send") - 1.0 / 3.0).abs() < 1e-9);
+        assert_eq!(digest(&[waiter, &inside(2, "call")].concat()).locks.values().next().unwrap().of_several, 0);
+    }
+
+    #[test]
+    fn holder_in_native_code_is_known_by_its_thread() {
+        let text = "\"a\" nid=1\n   java.lang.Thread.State: BLOCKED (on object monitor)\n\tat Log.append(Log.java:6)\n\
+            \t- waiting to lock <0x1> (a Log)\n\n\"b\" nid=2\n   java.lang.Thread.State: RUNNABLE\n\
+            \tat sun.nio.ch.FileDispatcherImpl.force0(java.base@17/Native Method)\n\tat Log.persist(Log.java:5)\n\
+            \tat Log.append(Log.java:6)\n\t- locked <0x1> (a Log)\n\n";
+        let found = digest(text);
+        let waiters = found.locks.values().next().unwrap();
+        let holder = waiters.holders.keys().next().unwrap();
+        assert_eq!((&holder.state, holder.path.len()), (&State::Native, 2));
+        assert_eq!(waiters.in_native_code, [2].into());
+        let in_java = text.replace("Native Method", "FileDispatcherImpl.java:9");
+        assert!(digest(&in_java).locks.values().next().unwrap().in_native_code.is_empty());
+    }
+
+    #[test]
+    fn pool_is_full_where_no_worker_waits_for_a_task() {
+        let worker = |number: usize, calls: &str| {
+            format!(
+                "\"pool-1-thread-{number}\" nid={number}\n   java.lang.Thread.State: WAITING (parking)\n\tat java.lang.Thread.sleep(Native)\n{calls}\
+                 \tat java.util.concurrent.ThreadPoolExecutor.runWorker(A.java:1)\n\n"
+            )
+        };
+        let idle = worker(1, "\tat java.util.concurrent.ThreadPoolExecutor.getTask(A.java:1)\n");
+        let found = digest(&[idle, worker(2, "\tat Backend.call(B.java:5)\n")].concat());
+        let pool = &found.pools["pool-1-thread"];
+        assert_eq!((pool.count, pool.idle), (2, 1));
+        assert_eq!(pool.tasks.keys().next().unwrap().1.method, "Backend.call");
+        // The idle worker is in no method of the program.
+        let places: Vec<&str> = found.places.keys().map(|place| &*place.own.method).collect();
+        assert_eq!(places, ["Backend.call"]);
     }
 
     fn blocked(number: usize, method: &str, wanted: usize, held: Option<usize>) -> String {
@@ -522,7 +744,7 @@ pub mod tests {
             let locked = "\t- locked <h> (a b)\n".repeat(50_000);
             let text = [(1..=THREADS).map(waiter).collect::<String>(), locked].concat();
             let dump = Dump::parse(&text, || false).unwrap();
-            let mut holders = Holders::of(&dump.threads);
+            let mut holders = Holders::of(&dump);
             for waiter in 0..THREADS {
                 holders.holding(waiter);
             }

@@ -4,7 +4,7 @@
 //! requested only if a thread waits for such a lock.
 
 use super::attach::{Access, Machine, Refusal};
-use super::dump::{Dump, Frame, MOST_THREADS, Now, Thread};
+use super::dump::{Dump, Frame, MOST_THREADS, Now, Thread, waits_for_work};
 use super::end::End;
 use crate::namespace::OwnNumbers;
 use std::collections::HashMap;
@@ -165,8 +165,10 @@ fn wait(
             };
             JavaWait::Lock { object: address(object), class: class.to_owned(), is_monitor, owner }
         }
-        (Now::Runnable, _) if is_in("java.lang.ref.Reference.waitForReferencePendingList") => JavaWait::Collector,
-        (Now::Runnable, _) => JavaWait::Runs,
+        (Now::Runnable | Now::Native, _) if is_in("java.lang.ref.Reference.waitForReferencePendingList") => {
+            JavaWait::Collector
+        }
+        (Now::Runnable | Now::Native, _) => JavaWait::Runs,
         (Now::Sleeping, _) => JavaWait::Sleeps,
         _ if is_in("java.lang.ref.ReferenceQueue.remove") => JavaWait::Collector,
         _ if waits_for_work(thread) => JavaWait::Work,
@@ -176,14 +178,6 @@ fn wait(
             JavaWait::Event { object: address(object), class: class.to_owned(), is_parked }
         }
     }
-}
-
-/// Returns whether a worker asks its pool for a task. A pool with tasks for later waits until then.
-fn waits_for_work(thread: &Thread<'_>) -> bool {
-    let is_in = |part: &str| thread.frames.iter().any(|call| call.method.starts_with(part));
-    let asks = is_in("java.util.concurrent.ThreadPoolExecutor.getTask")
-        && !is_in("java.util.concurrent.ScheduledThreadPoolExecutor$DelayedWorkQueue.");
-    asks || is_in("java.util.concurrent.ForkJoinPool.awaitWork")
 }
 
 fn address(object: &str) -> u64 {

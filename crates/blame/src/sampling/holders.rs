@@ -32,6 +32,8 @@ pub(super) struct Seen {
     pub(super) through: Option<(u32, u32)>,
     pub(super) wait: Option<Wait>,
     pub(super) path: Option<Path>,
+    /// The functions of its language in which a thread that may hold a lock ran.
+    pub(super) ran_in: Option<Path>,
     /// The place of the label of the request that it works for.
     pub(super) label: Option<u32>,
     /// The part of the time since the last sample in which the thread ran, of that in which it was runnable.
@@ -134,6 +136,9 @@ pub(super) fn judge(
         let Some(Wait::Lock(next)) = object(holder).filter(|next| *next != Wait::Lock(held)) else { break };
         let Some(other) = holder_of(next).filter(|next| next.sample.thread != holder.sample.thread) else { break };
         (holder, held) = (other, next);
+    }
+    if let Some(path) = holder.ran_in.filter(|_| holder.wait.is_none() && held == lock) {
+        *waited.ran_in.entry(path).or_default() += waiter.span;
     }
     let pair = holders.get(&held).map(|held| held.pair);
     let (running_s, ready_s) = (waiter.span * holder.ran_share, waiter.span * (1.0 - holder.ran_share));

@@ -44,7 +44,18 @@ struct Did {
     process: u32,
     wait: Option<Wait>,
     path: Option<Path>,
+    ran_in: Option<Path>,
     ran_share: f64,
+}
+
+/// The activity of a holder for a part of a wait.
+#[derive(Debug, PartialEq)]
+pub(super) struct Done {
+    pub(super) object: Wait,
+    pub(super) holder: Holder,
+    pub(super) seconds: f64,
+    /// The functions of its language in which it ran, or was ready for a CPU.
+    pub(super) ran_in: Option<Path>,
 }
 
 /// The samples that are kept, the oldest first.
@@ -74,7 +85,8 @@ impl Moments {
         }
         let did = |seen: &Seen| {
             let wait = seen.wait.filter(|_| seen.sample.state != State::Runnable);
-            (seen.sample.thread, Did { process: seen.sample.process, wait, path: seen.path, ran_share: seen.ran_share })
+            let (path, ran_in, ran_share) = (seen.path, seen.ran_in, seen.ran_share);
+            (seen.sample.thread, Did { process: seen.sample.process, wait, path, ran_in, ran_share })
         };
         let threads: HashMap<u32, Did> = seen.iter().map(did).collect();
         self.threads += threads.len();
@@ -102,7 +114,7 @@ impl Moments {
     }
 
     /// Notes who had a word; returns what it did, for how much of the waits in the samples of that time.
-    pub(super) fn note(&mut self, turn: &Turn) -> Vec<(Wait, Holder, f64)> {
+    pub(super) fn note(&mut self, turn: &Turn) -> Vec<Done> {
         let object = Wait::Word { process: turn.process, address: turn.address };
         let first = self.kept.partition_point(|moment| moment.at < turn.from);
         let mut done = Vec::new();
@@ -111,7 +123,17 @@ impl Moments {
             let Some(place) = moment.waits.iter().position(is_it) else { continue };
             let wait = moment.waits.swap_remove(place);
             turn.by.into_iter().for_each(|by| _ = moment.holders.insert(turn.waiter, by));
-            done.extend(moment.done(object, turn.waiter, turn.by).map(|(did, part)| (object, did, part * wait.span)));
+            let all = moment.done(object, turn.waiter, turn.by);
+            let ran_in = |holder| match holder {
+                Holder::Running | Holder::Ready | Holder::Outranked { .. } => moment.threads.get(&turn.by?)?.ran_in,
+                _ => None,
+            };
+            done.extend(all.map(|(holder, part)| Done {
+                object,
+                holder,
+                seconds: part * wait.span,
+                ran_in: ran_in(holder),
+            }));
         }
         done
     }
@@ -166,9 +188,14 @@ mod tests {
             through: None,
             wait,
             path: Some(thread as Path),
+            ran_in: wait.is_none().then_some(7),
             label: None,
             ran_share: 1.0,
         }
+    }
+
+    fn done(holder: Holder) -> Done {
+        Done { object: WORD, holder, seconds: 0.01, ran_in: (holder == Holder::Running).then_some(7) }
     }
 
     fn turn(waiter: u32, by: Option<u32>, from: u64, to: u64) -> Turn {
@@ -183,9 +210,9 @@ mod tests {
             assert!(moments.keep(at, &all, object).is_empty());
         }
         let blocked = Holder::Blocked { wait: SLEEP, path: Some(3), held: WORD, pair: None };
-        assert_eq!(moments.note(&turn(2, Some(3), 150, 250)), [(WORD, blocked, 0.01)]);
-        assert_eq!(moments.note(&turn(2, Some(4), 250, 350)), [(WORD, Holder::Running, 0.01)]);
-        assert_eq!(moments.note(&turn(2, None, 350, 450)), [(WORD, Holder::None, 0.01)]);
+        assert_eq!(moments.note(&turn(2, Some(3), 150, 250)), [done(blocked)]);
+        assert_eq!(moments.note(&turn(2, Some(4), 250, 350)), [done(Holder::Running)]);
+        assert_eq!(moments.note(&turn(2, None, 350, 450)), [done(Holder::None)]);
         assert_eq!(moments.note(&turn(2, Some(3), 150, 250)), [], "each sample once");
         assert_eq!(moments.give_up(), [(WORD, 0.01)], "nothing is known of the first");
     }
@@ -197,7 +224,7 @@ mod tests {
         moments.keep(100, &[seen(2, Some(WORD)), seen(3, Some(OTHER)), seen(4, Some(SLEEP))], object);
         moments.note(&Turn { address: 0xe00, ..turn(3, Some(4), 50, 150) });
         let blocked = Holder::Blocked { wait: SLEEP, path: Some(4), held: OTHER, pair: None };
-        assert_eq!(moments.note(&turn(2, Some(3), 50, 150)), [(WORD, blocked, 0.01)]);
+        assert_eq!(moments.note(&turn(2, Some(3), 50, 150)), [done(blocked)]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::clock::{Clock, Pace};
 use super::file_locks::{self, FileLocks, file_of, is_of_file};
 use super::holders::{Seen, holders, judge, note_peers, object};
 use super::life::{Life, allowed};
-use super::moments::{Moments, Turn};
+use super::moments::{Done, Moments, Turn};
 use super::notes::{CONDITION, Note, size_of_lock, threads_of};
 use super::quota::Quotas;
 use super::samples::Samples;
@@ -182,7 +182,11 @@ impl Profile {
             .map(|(sample, (note, known, stack))| {
                 let stack = || stack.or_else(|| stack_of(&sample));
                 let path = known.or_else(|| self.unwound(sample.process, Some(sample.thread), &stack()?));
-                self.note(sample, note, path, region, now_s)
+                let may_hold = follows_words || note.as_ref().is_some_and(|note| !note.held.is_empty());
+                let is_runnable = sample.state == State::Runnable;
+                let ran_in =
+                    (is_runnable && may_hold).then(|| self.python_path(sample.process, sample.thread)).flatten();
+                Seen { ran_in, ..self.note(sample, note, path, region, now_s) }
             })
             .collect();
         self.waits_for_files = seen.iter().any(|seen| seen.wait.is_some_and(is_of_file));
@@ -251,9 +255,10 @@ impl Profile {
     /// Notes which thread had a word for which another thread waited.
     pub fn held(&mut self, turn: &Turn) {
         let other = turn.by.and_then(|by| self.moments.process_of(by)).filter(|process| *process != turn.process);
-        for (object, holder, seconds) in self.moments.note(turn) {
+        for Done { object, holder, seconds, ran_in } in self.moments.note(turn) {
             let Some(waited) = room(&mut self.waited, object) else { continue };
             *waited.holders.entry(holder).or_default() += seconds;
+            ran_in.into_iter().for_each(|path| *waited.ran_in.entry(path).or_default() += seconds);
             other.into_iter().for_each(|process| *waited.other_processes.entry(process).or_default() += seconds);
         }
     }
@@ -388,7 +393,7 @@ impl Profile {
             }
         }
         let noted = noted.map(|(lock, _)| lock);
-        Seen { sample, span, noted, polls, held, through, wait, path, label, ran_share }
+        Seen { sample, span, noted, polls, held, through, wait, path, ran_in: None, label, ran_share }
     }
 
     /// Returns the object that a thread waits for, if it is blocked.
@@ -461,11 +466,22 @@ impl Profile {
 
     /// Returns the number of the path that a stack shows, and the Python functions of a blocked thread.
     fn unwound(&mut self, process: u32, thread: Option<u32>, stack: &Stack) -> Option<Path> {
-        let unwinder = self.unwinders.get_mut(&process)?;
-        let mut path = unwinder.frames(stack);
+        let mut path = self.unwinders.get_mut(&process)?.frames(stack);
         path.extend(
             self.pythons.get_mut(&process).zip(thread).into_iter().flat_map(|(python, thread)| python.frames(thread)),
         );
+        self.number(process, path)
+    }
+
+    /// Returns the number of the path of the Python functions that a thread is in, which has no stack to unwind while it runs.
+    fn python_path(&mut self, process: u32, thread: u32) -> Option<Path> {
+        let path = self.pythons.get_mut(&process)?.frames(thread);
+        if path.is_empty() { None } else { self.number(process, path) }
+    }
+
+    /// Returns the number of a path; `None` where there are too many.
+    fn number(&mut self, process: u32, path: Vec<u64>) -> Option<Path> {
+        let unwinder = self.unwinders.get_mut(&process)?;
         let key = (process, path);
         if let Some(path) = self.numbers.get(&key) {
             return Some(*path);

@@ -35,6 +35,9 @@ pub struct Waited {
     /// The states of the holder while threads waited.
     #[serde(with = "pairs")]
     pub holders: BTreeMap<Holder, f64>,
+    /// The paths of the language in which the holder ran, or was ready for a CPU, where that shows them.
+    #[serde(default)]
+    pub ran_in: BTreeMap<Path, f64>,
     /// The part of `seconds` in which the holder was a thread of another process than the waiter's, by its process.
     pub other_processes: BTreeMap<u32, f64>,
     /// The part of `seconds` of threads that tried again and again to acquire it, and slept or yielded in between.
@@ -57,6 +60,7 @@ impl Waited {
         self.runnable_s += other.runnable_s;
         add_all(&mut self.paths, &other.paths);
         add_all(&mut self.holders, &other.holders);
+        add_all(&mut self.ran_in, &other.ran_in);
         add_all(&mut self.other_processes, &other.other_processes);
         self.polled_s += other.polled_s;
         add_all(&mut self.after_condition, &other.after_condition);
@@ -69,7 +73,8 @@ impl Waited {
     pub(super) fn all_paths(&self) -> impl Iterator<Item = Path> + '_ {
         let of_holder = |holder: &Holder| if let Holder::Blocked { path, .. } = holder { *path } else { None };
         let holders = self.holders.keys().filter_map(of_holder);
-        self.paths.keys().copied().chain(holders).chain(self.peers.keys().flatten().map(|(_, path)| *path))
+        let own = self.paths.keys().chain(self.ran_in.keys()).copied();
+        own.chain(holders).chain(self.peers.keys().flatten().map(|(_, path)| *path))
     }
 
     /// Returns the objects that the holders and the other threads waited for or held.

@@ -7,7 +7,8 @@ use std::fs::{Permissions, set_permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 pub fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/trace").join(name)
@@ -200,6 +201,215 @@ fn java_locks_have_the_method_of_their_holder() {
         expected("the monitor of java.lang.Object in Cache.request"),
     );
     assert_found(&programs, java, &["-cp", classes, "Cache", "table"], expected("ReentrantLock in Cache.update"));
+}
+
+/// Returns whether there is a compiler for Java, and compiles the program in this file.
+fn has_java(programs: &Programs, file: &str) -> bool {
+    compiles("javac", &[], [&source(file), &programs.path("classes")], "-d")
+}
+
+/// Returns the words by which Java runs the shop.
+fn shop(programs: &Programs, kind: &str, seconds: u32) -> Vec<String> {
+    let classes = programs.path("classes").to_str().unwrap().to_owned();
+    ["-cp".to_owned(), classes, "Shop".to_owned(), kind.to_owned(), seconds.to_string()].into()
+}
+
+/// Returns the record of a trace of a program that runs, and that ends by itself.
+fn attached(programs: &Programs, program: &str, words: &[String]) -> Value {
+    let file = programs.path("attached.json");
+    let mut running = Command::new(program).args(words).stdout(Stdio::null()).spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(1));
+    let mut contend = Command::new(env!("CARGO_BIN_EXE_contend"));
+    contend.env("CONTEND_ARCHIVE", "").args(["trace", "--seconds", "4", "--quiet", "--format", "json", "--output"]);
+    let output = contend.arg(&file).args(["--pid", &running.id().to_string()]).output().unwrap();
+    assert!(running.wait().unwrap().success());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    crate::command::read(&std::fs::read(file).unwrap())
+}
+
+/// Launches a program and attaches to it, up to four times each, since other programs on the CPUs can be the larger problem in one
+/// run. `wrong` says what is wrong in a record.
+fn assert_both_ways(
+    programs: &Programs,
+    program: &str,
+    words: impl Fn(u32) -> Vec<String>,
+    wrong: fn(&Value) -> Option<String>,
+) {
+    let launched = || {
+        let words = words(4);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        traced(programs, &[], Path::new(program), &words).record
+    };
+    let records: [(&str, &dyn Fn() -> Value); 2] =
+        [("launched", &launched), ("attached", &|| attached(programs, program, &words(7)))];
+    for (how, record) in records {
+        let last = (0..4).map_while(|_| wrong(&record())).collect::<Vec<_>>();
+        assert!(last.len() < 4, "{how}, four times: {}", last[3]);
+    }
+}
+
+fn findings(record: &Value) -> Vec<&Value> {
+    record["results"].as_array().unwrap().iter().filter(|row| row["kind"] == "finding").collect()
+}
+
+/// Returns the verdict and the findings of a record if none of them has this rule, and these words in its place and its cause.
+fn without(record: &Value, rule: &str, [place, cause]: [&str; 2]) -> Option<String> {
+    let has = |row: &Value, field: &str, words: &str| row[field].as_str().unwrap_or_default().contains(words);
+    let is_it = |row: &&Value| row["rule"] == rule && has(row, "place", place) && has(row, "cause", cause);
+    let findings = findings(record);
+    let is_right = record["parameters"]["verdict"] == "locks" && findings.len() == 1 && findings.iter().any(is_it);
+    (!is_right).then(|| format!("{} {findings:#?}", record["parameters"]))
+}
+
+/// The machine's own threads wait for work, and for the thread dumps that contend requests.
+#[test]
+fn idle_java_program_has_no_locks() {
+    let programs = Programs::new();
+    if !has_java(&programs, "Shop.java") {
+        return;
+    }
+    assert_both_ways(
+        &programs,
+        "java",
+        |seconds| shop(&programs, "idle", seconds),
+        |record| {
+            let of_machine = |row: &&Value| {
+                row["kind"] == "lock" && row["type"] == "lock" && row["lock"].as_str().unwrap().contains("libjvm.so")
+            };
+            let locks: Vec<&Value> = record["results"].as_array().unwrap().iter().filter(of_machine).collect();
+            let is_right =
+                record["parameters"]["verdict"] == "not_locks" && findings(record).is_empty() && locks.is_empty();
+            (!is_right).then(|| format!("{} {locks:#?}", record["parameters"]))
+        },
+    );
+}
+
+#[test]
+fn writer_of_a_java_lock_is_its_holder() {
+    let programs = Programs::new();
+    if has_java(&programs, "Shop.java") {
+        assert_both_ways(
+            &programs,
+            "java",
+            |seconds| shop(&programs, "book", seconds),
+            |record| without(record, "holder_ran", ["Shop.reprice", "the holder ran"]),
+        );
+    }
+}
+
+#[test]
+fn threads_inside_of_a_java_semaphore_are_named() {
+    let programs = Programs::new();
+    if has_java(&programs, "Shop.java") {
+        assert_both_ways(
+            &programs,
+            "java",
+            |seconds| shop(&programs, "permits", seconds),
+            |record| {
+                without(
+                    record,
+                    "pool_too_small",
+                    ["Shop.call (Shop.java:", "the threads inside of it slept in Shop.call"],
+                )
+            },
+        );
+    }
+}
+
+#[test]
+fn io_in_a_java_monitor_is_io() {
+    let programs = Programs::new();
+    if has_java(&programs, "Shop.java") {
+        assert_both_ways(
+            &programs,
+            "java",
+            |seconds| shop(&programs, "file", seconds),
+            |record| {
+                without(
+                    record,
+                    "holder_blocked",
+                    ["Shop.persist (Shop.java:", "waited for I/O (fsync) in Shop.persist"],
+                )
+            },
+        );
+    }
+}
+
+#[test]
+fn full_java_pool_is_named_with_its_tasks() {
+    let programs = Programs::new();
+    if has_java(&programs, "Shop.java") {
+        assert_both_ways(
+            &programs,
+            "java",
+            |seconds| shop(&programs, "pool", seconds),
+            |record| {
+                let reason = record["parameters"]["verdict_reason"].as_str().unwrap_or_default();
+                let parts = ["Shop.ask (Shop.java:", "All 2 threads of the pool", "slept in Shop.fetch (Shop.java:"];
+                let is_right =
+                    record["parameters"]["verdict"] == "not_locks" && parts.iter().all(|part| reason.contains(part));
+                (!is_right).then(|| record["parameters"].to_string())
+            },
+        );
+    }
+}
+
+/// Returns the words by which Python runs the waits.
+fn waits_of_python(kind: &str, seconds: u32) -> Vec<String> {
+    [source("waits.py").to_str().unwrap().to_owned(), kind.to_owned(), seconds.to_string()].into()
+}
+
+/// The place was once that of the waiters, and attached a function of the interpreter. There the holder is known in windows alone.
+#[test]
+fn holder_of_a_python_lock_is_where_it_ran() {
+    let programs = Programs::new();
+    if !has_python() {
+        return;
+    }
+    assert_both_ways(
+        &programs,
+        "python3",
+        |seconds| waits_of_python("table", seconds),
+        |record| {
+            let findings = findings(record);
+            let has = |row: &&Value, words: &str| row["place"].as_str().unwrap().contains(words);
+            let is_launched = record["parameters"]["attached_pid"].is_null();
+            let is_known = !is_launched || findings.iter().any(|row| has(row, "export_rows"));
+            let is_of_python = findings.iter().all(|row| !has(row, ".c:"));
+            let is_right = record["parameters"]["verdict"] == "locks" && is_known && is_of_python;
+            (!is_right).then(|| format!("{} {findings:#?}", record["parameters"]))
+        },
+    );
+}
+
+/// Launches a Python program, up to four times. `wrong` says what is wrong in the parameters of a record.
+fn assert_python(kind: &str, wrong: fn(&str, &str) -> bool) {
+    let programs = Programs::new();
+    if !has_python() {
+        return;
+    }
+    let words = waits_of_python(kind, 4);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let wrong = || {
+        let parameters = &traced(&programs, &[], Path::new("python3"), &words).record["parameters"];
+        let [verdict, reason] =
+            ["verdict", "verdict_reason"].map(|field| parameters[field].as_str().unwrap_or_default());
+        wrong(verdict, reason).then(|| parameters.to_string())
+    };
+    let last = (0..4).map_while(|_| wrong()).collect::<Vec<_>>();
+    assert!(last.len() < 4, "four times: {}", last[3]);
+}
+
+#[test]
+fn python_lock_that_is_tried_between_sleeps_is_undecided() {
+    assert_python("slot", |verdict, reason| verdict != "undecided" || !reason.contains("mostly in claim (waits.py:"));
+}
+
+#[test]
+fn waits_for_room_in_a_python_queue_have_their_function() {
+    assert_python("room", |verdict, reason| {
+        verdict != "not_locks" || !reason.contains("Condition.wait in produce (waits.py:")
+    });
 }
 
 #[test]

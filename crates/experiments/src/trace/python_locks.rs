@@ -55,8 +55,15 @@ pub fn is_work(frames: &Frames) -> bool {
 }
 
 /// Returns the places that waited longest for the locks of Python that the library notes, by the locks' slots. `known_as`
-/// has the numbers by which the names know the processes.
-pub fn places(profile: &Profile, names: &mut Names, known_as: &HashMap<u32, u32>) -> HashMap<u32, PythonPlace> {
+/// has the numbers by which the names know the processes. A slot that stands for several locks has a place if they are means to wait
+/// for work, and nearly all waits are there.
+pub fn places(
+    profile: &Profile,
+    names: &mut Names,
+    known_as: &HashMap<u32, u32>,
+    is_folded: impl Fn(u32) -> bool,
+) -> HashMap<u32, PythonPlace> {
+    const NEARLY_ALL: f64 = 0.9;
     let mut by_path: HashMap<Path, Option<PythonPlace>> = HashMap::new();
     let mut places = HashMap::new();
     for (wait, waited) in profile.waited() {
@@ -70,7 +77,9 @@ pub fn places(profile: &Profile, names: &mut Names, known_as: &HashMap<u32, u32>
             let python = |function| profile.python_site(process, function);
             PythonPlace::of(&Frames::of(names, *known_as.get(&process)?, addresses, called, python))
         });
-        places.extend(place.clone().map(|place| (slot, place)));
+        let (place, most_s) = (place.clone(), waited.paths[path]);
+        let is_one = |place: &PythonPlace| place.is_work && most_s >= NEARLY_ALL * waited.seconds;
+        places.extend(place.filter(|place| !is_folded(slot) || is_one(place)).map(|place| (slot, place)));
     }
     places
 }

@@ -127,6 +127,7 @@ mod tests {
             holder_thread,
             holder_off_cpu_share: None,
             handoff_ns: None,
+            in_vain: false,
         };
         assert!(long_wait(&wait, true).ends_with("until thread 7 released it at log_line (log.c:19)."));
         assert!(long_wait(&wait, false).ends_with("released it, acquired at log_line (log.c:19)."));

@@ -262,7 +262,8 @@ impl Evidence {
         let is_for_cpus = judged.is_some_and(|(_, ground)| ground == Ground::NoCpu);
         let doubt = self.doubt(verdict, &whole, &objects, covered, least_s);
         let lacks_goroutines = doubt.as_ref().is_some_and(Doubt::is_of_goroutines);
-        let unseen = doubt.map(|doubt| doubt.reason());
+        let retries = self.python_retries(rows, &objects, &whole).filter(|_| verdict == Some(Verdict::NotLocks));
+        let unseen = retries.or_else(|| doubt.map(|doubt| doubt.reason()));
         let hides_waits = unseen.is_some();
         let verdict = if hides_waits { Some(Verdict::Undecided) } else { verdict };
         let mut findings = Vec::new();

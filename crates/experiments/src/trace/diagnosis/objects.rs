@@ -359,9 +359,8 @@ impl Evidence {
             Some(Kind::Cond) if is_interpreter => {
                 (INTERPRETER.into(), FrameKind::Interpreter.name(), Part::Lock, false)
             }
-            // The service threads of a Java virtual machine wait for work at its semaphores.
-            Some(Kind::Sem) if frames.kind == Some(FrameKind::Park) => {
-                (name, FrameKind::Park.name(), Part::Work, false)
+            Some(Kind::Cond | Kind::Sem) if frames.kind == Some(FrameKind::Machine) => {
+                (name, FrameKind::Machine.name(), Part::Work, false)
             }
             Some(Kind::Sem | Kind::Mutex) if is_work(frames) => (name, FrameKind::Park.name(), Part::Work, false),
             Some(kind) if kind.excludes() => (name, word, Part::Lock, kind == Kind::Spin),

@@ -1,12 +1,13 @@
 //! The places of the program where its threads spent their time, but for waits for locks: asleep, in I/O, waiting for other
 //! threads, and on a CPU. What limits a program that hardly waits for locks is among them.
 
+use super::java::frames;
 use super::objects::Object;
 use super::python::is_python;
 use super::{Evidence, stack};
 use crate::trace::record::{Row, RowKind, SeenBy};
 use crate::trace::words::without_arguments;
-use blame::frames::{Frame, Frames, function_of};
+use blame::frames::{Frame, Frames, Kind, function_of};
 use blame::sampling::budget::{Budget, Part};
 use blame::sampling::waited::{Path, Wait};
 use std::collections::BTreeMap;
@@ -43,6 +44,13 @@ impl Evidence {
             place.seconds += seconds;
             if seconds > place.most_s {
                 (place.most_s, place.frames, place.process) = (seconds, frames, self.paths.process(path));
+            }
+        }
+        for (name, label, process, own, seconds) in self.java_places().filter(|_| whole.lived_s > 0.0) {
+            let place = places.entry((name, label)).or_default();
+            place.seconds += seconds;
+            if seconds > place.most_s {
+                (place.most_s, place.frames, place.process) = (seconds, frames([own]), process);
             }
         }
         let lived_s = whole.lived_s.max(1e-9);
@@ -106,6 +114,8 @@ fn is_in_header(frame: &Frame) -> bool {
 fn name_of(object: &Object) -> Option<&'static str> {
     match (object.part, object.wait) {
         (Part::Lock, _) => None,
+        // The thread dumps say what threads of Java wait for, and its machine's own have no part in the program.
+        _ if object.kind == Kind::Machine.name() => None,
         // A lock that sleeps between two tries, as it seems.
         (_, Wait::Call { part: Part::Sleep, .. }) => Some("sleep"),
         (Part::Sleep, _) => Some("sleep"),

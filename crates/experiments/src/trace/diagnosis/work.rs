@@ -79,6 +79,9 @@ impl Evidence {
     /// Returns the place at which threads waited for work most, who ended the waits, and what that thread did; where it was for
     /// `least_s` or more.
     pub(super) fn work(&self, whole: &Budget, objects: &[Object], rows: &Rows<'_>, least_s: f64) -> Option<String> {
+        if let Some(work) = self.java_work() {
+            return Some(work);
+        }
         let groups = Group::all(objects);
         let group = groups.first()?;
         let share = group.seconds / whole.lived_s.max(1e-9);
@@ -200,7 +203,7 @@ impl Evidence {
 fn is_of_threads(object: &Object) -> bool {
     object.part == Part::Work
         && matches!(object.wait, Wait::Lock(_) | Wait::Word { .. })
-        && object.kind != Kind::Join.name()
+        && ![Kind::Join, Kind::Machine].map(Kind::name).contains(&object.kind)
 }
 
 /// Returns the words for what a thread does.

@@ -688,9 +688,8 @@ impl Watch<'_> {
         let unnoted = self.without_locks.iter().map(|(pid, (number, _))| (*pid, *number));
         let known_as = std::iter::once((self.running.pid(), WITHOUT_LIBRARY)).chain(unnoted).chain(noted);
         let known_as: HashMap<u32, u32> = known_as.collect();
-        let mut python = python_locks::places(&self.profile, &mut self.names, &known_as);
-        // All locks of Python are acquired at one call site, so a group of them has no place.
-        python.retain(|slot, _| !places::is_folded(region, *slot));
+        let is_folded = |slot| places::is_folded(region, slot);
+        let python = python_locks::places(&self.profile, &mut self.names, &known_as, is_folded);
         let counted = rows::Span { region, window, labels, thread_time_s, is_whole, python: &python };
         let mut built = rows::build(counted, &mut self.names, &self.waits, &self.hangs, &self.time);
         rows::mark_reached(&mut built.rows, &self.stuck.rows);

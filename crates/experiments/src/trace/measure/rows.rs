@@ -10,7 +10,7 @@ use crate::trace::python_locks::PythonPlace;
 use crate::trace::record::{Blocker, Cause, CycleVerdict, IN_TURN, LabelLock, LongWait, Row, RowKind, Step};
 use blame::Exhausted;
 use blame::durations::Times;
-use blame::frames::Kind as FrameKind;
+use blame::frames::{Kind as FrameKind, is_java_machine};
 use blame::names::Names;
 use blame::places::{attributes, is_folded, lock_at, lock_name, process_of, site_label, type_name};
 use blame::purpose::{Purpose, Tally};
@@ -386,6 +386,13 @@ impl Builder<'_> {
         let site = self.names.site(process, site);
         let of_lock = group.site.is_none();
         let python = self.python.get(&group.lock);
+        let is_of_python = site.symbol.as_deref().is_some_and(|symbol| symbol.starts_with("PyThread_acquire_lock"));
+        let lock_type = match python {
+            Some(place) => place.kind(),
+            // Those of which no sample shows the place are locks and means to wait for work: no thread is known to hold one.
+            None if is_of_python && group.locks.len() > 1 => FrameKind::Park.name(),
+            None => self.lock_type(group, file.as_deref()),
+        };
         // All locks of Python are acquired at one place of the interpreter.
         let site = python.filter(|_| of_lock).map_or(site, |place| place.site.clone());
         let is_drawn = of_lock && has_histograms;
@@ -441,16 +448,20 @@ impl Builder<'_> {
             timeouts: sum.timeouts,
             symbol: site.symbol,
             source: site.source,
-            lock_type: python.map_or(self.lock_type(group), |place| place.kind()).to_owned(),
+            lock_type: lock_type.to_owned(),
             attributes: attributes(lock.kind.load(Relaxed), lock.attributes.load(Relaxed)),
             lock: name,
             ..empty(self.region, self.names, kind, group.lock)
         }
     }
 
-    /// Returns the type of a lock. A condition whose threads pass on what they waited for is a lock's.
-    fn lock_type(&self, group: &Group) -> &'static str {
+    /// Returns the type of a lock. A condition whose threads pass on what they waited for is a lock's, but for those in the file of a
+    /// Java virtual machine.
+    fn lock_type(&self, group: &Group, file: Option<&str>) -> &'static str {
         let kind = lock_at(self.region, group.lock).kind.load(Relaxed);
+        if matches!(Kind::of(kind), Some(Kind::Cond | Kind::Sem)) && file.is_some_and(is_java_machine) {
+            return FrameKind::Machine.name();
+        }
         // A class is what most of its waits are.
         let waits = |purpose: Purpose| {
             let is_it = |pair: &&u32| self.passed_on.get(&lock_of(self.region, **pair)) == Some(&purpose);

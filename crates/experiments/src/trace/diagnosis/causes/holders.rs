@@ -69,7 +69,8 @@ impl Evidence {
     pub(super) fn holders(&self, object: &Object, rows: &Rows<'_>, limits: &Limits) -> Option<Cause> {
         let row = rows.of(object.wait);
         let shares = Shares::of(&object.waited, row.filter(|_| !object.is_polled()))?;
-        let held_at = row.and_then(held_at);
+        let is_python = object.kind == PYTHON;
+        let held_at = if is_python { self.ran_in(object) } else { row.and_then(held_at) };
         let lock = &object.name;
         let place = |text: Option<String>| text.unwrap_or_else(|| object.place());
         let percent = terminal::percent;
@@ -185,7 +186,11 @@ impl Evidence {
                 "{lock} is a library's, which one thread at a time executes: call the library from fewer threads, or use \
                  several processes"
             ),
-            false => shorter_sections(lock, row, hold_ns, held_in),
+            false => {
+                // One of many places is not the one to change.
+                let held_in = held_in.filter(|_| is_python || row.is_some_and(has_main_holder));
+                shorter_sections(lock, row, hold_ns, held_in)
+            }
         };
         let is_rare = row.is_some_and(has_long_holds) && hold_ns.is_some_and(|hold| hold <= LONG_HOLD_NS);
         let longest = row.and_then(|row| row.hold_max_ns).filter(|_| is_rare);
@@ -362,9 +367,7 @@ fn held_at(row: &Row) -> Option<String> {
 fn shorter_sections(lock: &str, row: Option<&Row>, hold: Option<f64>, held_in: Option<&str>) -> String {
     match hold.is_none_or(|hold| hold > LONG_HOLD_NS) {
         true => {
-            // One of many places is not the one to change.
-            let is_main = row.and_then(|row| row.blocked_by.first()).is_some_and(|blocker| blocker.share > 0.5);
-            let held_in = held_in.filter(|_| is_main).map(|function| function.split('(').next().unwrap_or(function));
+            let held_in = held_in.map(|function| function.split('(').next().unwrap_or(function));
             let held_in = held_in.map_or_else(String::new, |function| format!(" in {function}"));
             format!("do less{held_in} while {lock} is held, or use several locks")
         }
@@ -373,6 +376,11 @@ fn shorter_sections(lock: &str, row: Option<&Row>, hold: Option<f64>, held_in: O
         }
         false => many_short_sections(lock),
     }
+}
+
+/// Returns whether one place has most of the time in which others wait.
+fn has_main_holder(row: &Row) -> bool {
+    row.blocked_by.first().is_some_and(|blocker| blocker.share > 0.5)
 }
 
 /// Returns whether long holds have most of the time of all, however few they are: others wait in these.
@@ -516,8 +524,10 @@ mod tests {
             blocked_by: vec![Blocker { site: "put (a.c:10)".into(), share }],
             ..Row::new(RowKind::Lock, 1, "cache_lock".into())
         };
-        let remedy =
-            |p50, p99, share| shorter_sections("cache_lock", Some(&row(p99, share)), Some(p50), Some("put(int)"));
+        let remedy = |p50, p99, share| {
+            let row = row(p99, share);
+            shorter_sections("cache_lock", Some(&row), Some(p50), Some("put(int)").filter(|_| has_main_holder(&row)))
+        };
         assert!(remedy(1e3, 1.5e3, 0.9).contains("critical sections are short and many"));
         assert!(remedy(1e3, 5e7, 0.9).starts_with("shorten the longest critical sections of cache_lock"));
         assert!(remedy(5e7, 6e7, 0.9).starts_with("do less in put while cache_lock is held"));

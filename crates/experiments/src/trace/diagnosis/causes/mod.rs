@@ -11,7 +11,6 @@ pub(super) use kinds::vain_share;
 pub(super) use limits::{Limits, limited_cpus};
 pub(super) use shares::{ENOUGH_S, Shares};
 
-use super::java;
 use super::objects::{FILE_LOCK, MAP, Object};
 use super::{Cause, Evidence, Measure, Rows, Worker, stack};
 use crate::trace::record::{Row, RowKind, SeenBy};
@@ -30,7 +29,7 @@ impl Evidence {
             _ if object.kind == FrameKind::Stream.name() => Some(self.of_stream(object, rows, limits)),
             _ if object.kind == FrameKind::Library.name() => Some(self.of_library(object)),
             _ if object.kind == FrameKind::Once.name() => Some(self.of_once(object, rows, limits)),
-            Wait::Hidden if object.java.is_some() => object.java.as_ref().and_then(|lock| java::cause(object, lock)),
+            Wait::Hidden if object.java.is_some() => object.java.as_ref().map(|lock| self.java_cause(object, lock)),
             Wait::Call { .. } if object.name == MAP => Some(of_map(object)),
             Wait::Call { .. } if !object.has_known_holders() && self.owner(object).is_some() => None,
             Wait::Hidden if object.spins => Some(self.of_spin(object, limits)),
