@@ -1,6 +1,7 @@
 //! The account of one thread.
 
 use super::budget::{Budget, Part};
+use super::priority::Priority;
 use super::waited::{Path, Wait};
 use super::{Call, Sample, State};
 use crate::pairs;
@@ -31,8 +32,9 @@ pub struct Life {
     /// How often it had come to a CPU at the first sample and at the last.
     pub(super) turns_before: u64,
     pub(super) turns: u64,
-    /// The CPUs that it may use, as a bit each.
+    /// The CPUs that it may use, as a bit each, and its priority.
     pub allowed: Allowed,
+    pub priority: Option<Priority>,
     pub(super) began_s: f64,
     pub(super) seen_s: f64,
     /// The kernel's sums at the first sample and at the last.

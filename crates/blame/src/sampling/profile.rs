@@ -12,6 +12,7 @@ use super::holders::{Seen, holders, judge, note_peers, object};
 use super::life::{Life, allowed};
 use super::moments::{Done, Moments, Turn};
 use super::notes::{CONDITION, Note, size_of_lock, threads_of};
+use super::priority::Priority;
 use super::quota::Quotas;
 use super::samples::Samples;
 use super::sockets::{Awaited, Sockets};
@@ -345,6 +346,7 @@ impl Profile {
         life.is_noted |= note.is_some();
         if life.name.is_empty() || name_is_due {
             life.allowed = allowed(sample.thread).unwrap_or(life.allowed);
+            life.priority = Priority::of(sample.thread).or(life.priority);
             life.name = name_of(sample.process, sample.thread).unwrap_or_else(|| std::mem::take(&mut life.name));
             if sample.thread == sample.process {
                 self.quotas.learn(sample.process);

@@ -1,6 +1,7 @@
 //! The sums of the samples of a part of a trace, as plain data, which the diagnosis reads.
 
 use super::life::{Allowed, Life};
+use super::priority::Priority;
 use super::waited::{Path, Wait, Waited};
 use crate::pairs;
 use serde::{Deserialize, Serialize};
@@ -62,6 +63,11 @@ impl Samples {
             .fold(Allowed::default(), |union, life| std::array::from_fn(|place| union[place] | life.allowed[place]));
         let count = union.iter().map(|bits| bits.count_ones() as usize).sum();
         (count > 0).then_some(count)
+    }
+
+    /// Returns the priority of a thread, as it was seen last.
+    pub fn priority(&self, thread: u32) -> Option<Priority> {
+        self.lives.iter().rev().find(|life| life.thread == thread)?.priority
     }
 
     /// Returns the name of a file whose lock was waited for, by the number in the wait.

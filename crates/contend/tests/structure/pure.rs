@@ -5,7 +5,8 @@ use std::fs;
 use std::path::Path;
 
 /// Types and modules of what watches a program, and of the system.
-const SOURCES: [&str; 12] = [
+const SOURCES: [&str; 13] = [
+    "Priority::of",
     "Names,",
     "names::Names",
     "Profile",

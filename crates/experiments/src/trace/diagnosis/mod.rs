@@ -215,7 +215,7 @@ impl Evidence {
             if of_library.contains(&object.kind) {
                 return 0.0;
             }
-            let shares = Shares::of(&object.waited, by_class.of(object.wait));
+            let shares = Shares::of(self, &object.waited, by_class.of(object.wait));
             // A holder with a lower priority than its waiters keeps them waiting on any number of CPUs that are in use.
             let for_cpus = |shares: Shares| shares.preempted - shares.outranked + shares.released;
             shares.map_or(0.0, |shares| object.waited.seconds * for_cpus(shares))

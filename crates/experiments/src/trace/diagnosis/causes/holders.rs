@@ -68,7 +68,7 @@ impl Evidence {
     /// Returns the cause by the activity of a lock's holders while others waited.
     pub(super) fn holders(&self, object: &Object, rows: &Rows<'_>, limits: &Limits) -> Option<Cause> {
         let row = rows.of(object.wait);
-        let shares = Shares::of(&object.waited, row.filter(|_| !object.is_polled()))?;
+        let shares = Shares::of(self, &object.waited, row.filter(|_| !object.is_polled()))?;
         let is_python = object.kind == PYTHON;
         let held_at = if is_python { self.ran_in(object) } else { row.and_then(held_at) };
         let lock = &object.name;

@@ -1,5 +1,6 @@
 //! The parts of the whole wait for a lock, by the state of its holder.
 
+use crate::trace::evidence::Evidence;
 use crate::trace::record::Row;
 use blame::sampling::priority::Priority;
 use blame::sampling::waited::{Holder, Peers, Waited};
@@ -25,7 +26,7 @@ pub(in crate::trace::diagnosis) struct Shares {
 impl Shares {
     /// Returns the parts by the kernel's record of the holders' switches where that covers the wait, else by the
     /// samples.
-    pub(in crate::trace::diagnosis) fn of(waited: &Waited, row: Option<&Row>) -> Option<Self> {
+    pub(in crate::trace::diagnosis) fn of(evidence: &Evidence, waited: &Waited, row: Option<&Row>) -> Option<Self> {
         let sampled_s: f64 = waited.holders.values().sum();
         let part = |is: fn(&Holder) -> bool| {
             waited.holders.iter().filter(|(holder, _)| is(holder)).map(|(_, seconds)| seconds).sum::<f64>() / sampled_s
@@ -44,7 +45,7 @@ impl Shares {
         let row = row.filter(|row| super::has_most(row, waited.seconds));
         let shares = row.and_then(Self::by_record).or_else(|| (sampled_s >= ENOUGH_S).then(by_samples))?;
         if waited.holders.is_empty() {
-            return Some(shares.of_word(waited, row));
+            return Some(shares.of_word(evidence, waited, row));
         }
         // Only samples know the priorities.
         let outranked = if ready > 0.0 { shares.preempted * outranked / ready } else { 0.0 };
@@ -53,8 +54,9 @@ impl Shares {
 
     /// Adds the priorities of those who held a word, which samples do not show: by the threads that ended the longest waits,
     /// or else by all threads that were ready.
-    fn of_word(self, waited: &Waited, row: Option<&Row>) -> Self {
-        if let Some((share, priorities)) = row.and_then(outranked_in_longest) {
+    fn of_word(self, evidence: &Evidence, waited: &Waited, row: Option<&Row>) -> Self {
+        let priority = |thread| evidence.samples.priority(thread);
+        if let Some((share, priorities)) = row.and_then(|row| outranked_in_longest(row, priority)) {
             return Self { outranked: self.preempted * share, priorities, ..self };
         }
         let peers = |seconds: fn(&Peers) -> f64| waited.peers.values().map(seconds).sum::<f64>();
@@ -100,13 +102,13 @@ impl Shares {
     }
 }
 
-/// Returns the part of the longest waits for a word whose holder has a lower priority than the waiter now, with these two
-/// priorities for the longest of them; `None` once the threads have ended.
-fn outranked_in_longest(row: &Row) -> Option<(f64, Option<[Priority; 2]>)> {
+/// Returns the part of the longest waits for a word whose holder has a lower priority than the waiter, with these two priorities
+/// for the longest of them; `None` if the samples do not have them.
+fn outranked_in_longest(row: &Row, priority: impl Fn(u32) -> Option<Priority>) -> Option<(f64, Option<[Priority; 2]>)> {
     let (mut known_ns, mut outranked_ns, mut first) = (0.0, 0.0, None);
     for wait in &row.longest {
-        let holder = wait.holder_thread.and_then(Priority::of);
-        let Some((holder, waiter)) = holder.zip(Priority::of(wait.thread)) else { continue };
+        let holder = wait.holder_thread.and_then(&priority);
+        let Some((holder, waiter)) = holder.zip(priority(wait.thread)) else { continue };
         known_ns += wait.wait_ns;
         if holder < waiter {
             outranked_ns += wait.wait_ns;
@@ -138,13 +140,13 @@ mod tests {
         let mut row = Row { wait_total_s: 4.0, ..Row::default() };
         (row.held_running_s, row.held_preempted_s, row.held_blocked_s) = (Some(0.5), Some(0.5), Some(2.5));
         (row.released_s, row.unknown_s) = (Some(0.0), Some(0.5));
-        assert_eq!(Shares::of(&waited, Some(&row)).unwrap().blocked, 0.625);
+        assert_eq!(Shares::of(&Evidence::default(), &waited, Some(&row)).unwrap().blocked, 0.625);
         // Of most of the wait there is no record.
         let long = Waited { seconds: 7.0, ..waited.clone() };
-        assert_eq!(Shares::of(&long, Some(&row)).unwrap().running, 0.75);
+        assert_eq!(Shares::of(&Evidence::default(), &long, Some(&row)).unwrap().running, 0.75);
         row.unknown_s = Some(2.0);
-        assert_eq!(Shares::of(&waited, Some(&row)).unwrap().running, 0.75);
-        assert!(Shares::of(&Waited::default(), None).is_none());
+        assert_eq!(Shares::of(&Evidence::default(), &waited, Some(&row)).unwrap().running, 0.75);
+        assert!(Shares::of(&Evidence::default(), &Waited::default(), None).is_none());
     }
 
     /// The samples do not know who holds a word, but that all threads that were ready had a lower priority.
@@ -155,42 +157,21 @@ mod tests {
             let waited = Waited { seconds: 4.0, peers: [(Vec::new(), peers)].into(), ..Waited::default() };
             let mut row = Row { wait_total_s: 4.0, unknown_s: Some(0.0), released_s: Some(0.0), ..Row::default() };
             (row.held_running_s, row.held_preempted_s, row.held_blocked_s) = (Some(0.0), Some(4.0), Some(0.0));
-            Shares::of(&waited, Some(&row)).unwrap().outranked
+            Shares::of(&Evidence::default(), &waited, Some(&row)).unwrap().outranked
         };
         assert_eq!([of(0.0), of(3.0)], [0.0, 1.0]);
     }
 
     #[test]
-    fn priorities_of_the_threads_that_ended_the_longest_waits_count() {
-        // SAFETY: the calls take no pointers.
-        let own = || unsafe { libc::gettid() }.cast_unsigned();
-        // SAFETY: the call takes numbers alone; 0 is this thread.
-        if unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) } == 19 {
-            return println!("skipped: needs a nice value below 19");
-        }
-        let ((number, numbers), (end, ends)) = (std::sync::mpsc::channel(), std::sync::mpsc::channel::<()>());
-        let low = std::thread::spawn(move || {
-            // SAFETY: the call takes numbers alone; the number is this thread's.
-            unsafe { libc::setpriority(libc::PRIO_PROCESS, own(), 19) };
-            number.send(own()).unwrap();
-            let _ = ends.recv();
-        });
-        let holder = numbers.recv().unwrap();
-        let wait = |wait_ns, thread, holder| LongWait {
-            began_s: 0.0,
-            wait_ns,
-            thread,
-            site: String::new(),
-            holder: None,
-            holder_thread: Some(holder),
-            holder_off_cpu_share: None,
-            handoff_ns: None,
-        };
-        let row = Row { longest: vec![wait(3.0, own(), holder), wait(1.0, holder, own())], ..Row::default() };
-        let (share, priorities) = outranked_in_longest(&row).unwrap();
-        assert_eq!((share, priorities.map(|both| both[0] < both[1])), (0.75, Some(true)));
-        drop(end);
-        low.join().unwrap();
-        assert!(outranked_in_longest(&Row::default()).is_none());
+    fn priorities_are_those_that_the_samples_have() {
+        let wait =
+            |wait_ns, thread, holder| LongWait { wait_ns, thread, holder_thread: Some(holder), ..LongWait::default() };
+        let row = Row { longest: vec![wait(3.0, 1, 2), wait(1.0, 2, 1)], ..Row::default() };
+        let priority = |thread: u32| Some(Priority::Fair(if thread == 1 { 20 } else { 1 }));
+        let (share, priorities) = outranked_in_longest(&row, priority).unwrap();
+        assert_eq!((share, priorities), (0.75, Some([Priority::Fair(1), Priority::Fair(20)])));
+        assert!(
+            outranked_in_longest(&row, |_| None).is_none() && outranked_in_longest(&Row::default(), priority).is_none()
+        );
     }
 }
