@@ -177,6 +177,7 @@ mod tests {
         });
         let holder = numbers.recv().unwrap();
         let wait = |wait_ns, thread, holder| LongWait {
+            in_vain: false,
             began_s: 0.0,
             wait_ns,
             thread,
