@@ -414,10 +414,10 @@ mod tests {
         let of = |call: Option<(i64, Part)>| {
             let waits: Vec<(Wait, f64)> =
                 call.map(|(number, part)| (Wait::Call { number, part, file: 0 }, 3.0)).into_iter().collect();
-            let life = serde_json::json!({
-                "process": 7, "thread": 7, "name": "", "path": null, "waits": waits, "holds": {}, "spun_s": 0.0, "yielded_s": 0.0,
-                "allowed": vec![0; 16], "began_s": 0.0, "seen_s": 4.0, "before": [0, 0], "sums": [1_000_000_000_u64, 0], "is_noted": false
-            });
+            let mut life = Life::default();
+            (life.thread, life.waits) = (7, waits.into_iter().collect());
+            let mut life = serde_json::to_value(life).unwrap();
+            (life["seen_s"], life["sums"]) = (4.0.into(), vec![1_000_000_000_u64, 0].into());
             let mut evidence = Evidence::default();
             evidence.samples.lives.push(serde_json::from_value(life).unwrap());
             let object = Object { name: "the monitor of Log in Log.append".into(), ..Object::of_java(&lock) };
