@@ -664,6 +664,11 @@ impl Frame {
         Self { site, is_runtime: false, is_in_c_library: false, is_of_library, begin: 0 }
     }
 
+    /// Returns whether it is a function of Python.
+    pub fn is_python(&self) -> bool {
+        self.site.source.as_deref().is_some_and(|source| source.contains(".py:"))
+    }
+
     /// Returns whether its name says that it is a function of a lock, or one that waits.
     fn is_of_lock(&self) -> bool {
         let function = self.site.symbol.as_deref().unwrap_or_default();

@@ -9,7 +9,7 @@ const SOURCES: [&str; 13] = [
     "Priority::of",
     "Names,",
     "names::Names",
-    "Profile",
+    "profile::Profile",
     "Region",
     "Sources",
     "std::fs",

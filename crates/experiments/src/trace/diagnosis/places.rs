@@ -3,7 +3,6 @@
 
 use super::java::frames;
 use super::objects::Object;
-use super::python::is_python;
 use super::{Evidence, stack};
 use crate::trace::record::{Row, RowKind, SeenBy};
 use crate::trace::words::without_arguments;
@@ -97,7 +96,7 @@ pub(super) fn label(frames: &Frames) -> String {
     }
     let own = || frames.own().filter(|frame| !frame.is_of_library);
     // Between a function of Python and the library that it calls is a module of the interpreter.
-    match own().find(|frame| is_python(frame)).or_else(|| own().next()) {
+    match own().find(|frame| frame.is_python()).or_else(|| own().next()) {
         Some(own) => format!("{}, in {}", without_arguments(&own.site.label), name(inner)),
         None => without_arguments(&inner.site.label),
     }

@@ -40,7 +40,7 @@ impl Evidence {
         for (path, seconds) in &object.waited.ran_in {
             let mut frames = self.frames(*path);
             // A function that calls both has no section: it may be the thread's loop.
-            let waits_in = object.frames.own().find(|frame| is_python(frame) && !frame.is_of_library);
+            let waits_in = object.frames.own().find(|frame| frame.is_python() && !frame.is_of_library);
             let waits_in = waits_in.and_then(|frame| function_of(&frame.site));
             let section = section(&frames, &object.frames).filter(|section| Some(section.as_str()) == waits_in);
             let own = frames.frames.iter().position(|frame| !frame.is_of_library);
@@ -93,11 +93,6 @@ impl Evidence {
     }
 }
 
-/// Returns whether it is a function of Python.
-pub(super) fn is_python(frame: &Frame) -> bool {
-    frame.site.source.as_deref().is_some_and(|source| source.contains(".py:"))
-}
-
 /// Returns the Python function that has the critical section of a lock: the innermost one on the paths of its holder and
 /// of a waiter, unless it is a library's. All locks of Python are acquired in the same functions of the interpreter.
 pub(super) fn section(holder: &Frames, waiter: &Frames) -> Option<String> {
@@ -105,7 +100,7 @@ pub(super) fn section(holder: &Frames, waiter: &Frames) -> Option<String> {
         let function = function_of(&frame.site);
         function.is_some() && waiter.own().any(|other| function_of(&other.site) == function)
     };
-    let section = holder.own().filter(|frame| is_python(frame)).find(is_on).filter(|frame| !frame.is_of_library)?;
+    let section = holder.own().filter(|frame| frame.is_python()).find(is_on).filter(|frame| !frame.is_of_library)?;
     function_of(&section.site).map(str::to_owned)
 }
 
