@@ -119,7 +119,6 @@ mod tests {
     fn release_that_was_seen_from_outside_is_no_acquisition() {
         let (holder, holder_thread) = (Some("log_line (log.c:19)".to_owned()), Some(7));
         let wait = LongWait {
-            in_vain: false,
             began_s: 1.0,
             wait_ns: 2e6,
             thread: 9,

@@ -1,8 +1,9 @@
 //! Doubts: waits whose purpose is not seen. They turn "not the locks" into "undecided", with the place and what would decide.
 
+use super::LOCKS_SHARE;
 use super::objects::{Object, Unclear};
 use super::places::label;
-use super::{LOCKS_SHARE, MANY_CPUS};
+use super::verdict::MANY_CPUS;
 use crate::trace::evidence::Evidence;
 use crate::trace::plan::Verdict;
 use crate::trace::words::whole_percent;

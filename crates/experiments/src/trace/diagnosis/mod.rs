@@ -6,6 +6,7 @@
 //! accounts for more than half of it.
 
 mod activity;
+mod added;
 mod causes;
 mod contention;
 mod doubts;
@@ -14,16 +15,16 @@ mod java;
 mod objects;
 mod places;
 mod python;
+mod rows;
+mod verdict;
 mod work;
 
 use super::evidence::Evidence;
 use super::plan::Verdict;
-use super::python_locks::PythonPlace;
-use super::record::{Frame, LabelLock, Row, RowKind, SeenBy};
+use super::record::{Frame, Row, RowKind, SeenBy};
 use super::rules::Rule;
-use super::sharing::rules::Problem;
 use super::warnings::{NoSymbols, SparseSamples, StrippedFile};
-use super::words::whole_percent;
+use added::{add_busy_shares, add_sampled, name_by_purpose, name_python_words, use_samples_for_wide};
 use blame::frames::{Frames, Kind, function_of, is_of_tokio};
 use blame::names::short;
 use blame::purpose::block_address;
@@ -32,10 +33,11 @@ use blame::sampling::life::Life;
 use blame::sampling::waited::{Path, Wait};
 use causes::{Limits, Shares, vain_share, waited};
 use doubts::{Doubt, unclear};
-use instruments::statistics::Interval;
 use instruments::warning::Warning;
 use objects::{Object, Unclear};
+use rows::Rows;
 use std::collections::{BTreeMap, HashMap};
+use verdict::{Ground, group, verdict};
 
 /// The diagnosis.
 #[derive(Debug)]
@@ -126,19 +128,11 @@ enum Measure {
 const LOCKS_SHARE: f64 = 0.1;
 /// Less waiting than this part of one thread's run time is not a problem, whatever its share of little work.
 const LEAST_WAIT: f64 = 0.05;
-/// CPUs are short from this share of the busy time on.
-const SHORT_OF_CPUS: f64 = 0.15;
-/// And from this part of one thread's run time on.
-const LEAST_READY: f64 = 0.3;
-/// Nearly all CPUs are in use from this part of them on.
-const MANY_CPUS: f64 = 0.9;
 /// The limit of a trace of tasks.
 const TASKS: &str = " A task of tokio that waits for an async lock or a channel blocks no thread, so such waits are not \
                      seen: tokio-console shows them.";
 /// A thread that works for this part of the run is as long as the run.
 const WHOLE_RUN: f64 = 0.9;
-/// Work of one thread, from this part of all work on.
-const NEARLY_ALL: f64 = 0.8;
 const MOST_FINDINGS: usize = 3;
 /// A lock has a finding if its waits are this part of all waits for locks.
 const FINDING_SHARE: f64 = 0.15;
@@ -520,165 +514,6 @@ impl Evidence {
         });
         rows.collect()
     }
-
-    /// Returns the number of CPUs that the busy threads may use.
-    fn allowed_cpus(&self) -> usize {
-        self.samples.allowed_cpus().unwrap_or(self.cpus).min(self.cpus)
-    }
-
-    /// Returns the CPUs that the control group allows, where that is less than the machine has and nearly all of them are
-    /// used.
-    fn cpu_limit(&self, on_cpu_s: f64) -> Option<f64> {
-        let used = on_cpu_s / self.elapsed_s.max(1e-9);
-        self.samples.cpu_limit.filter(|limit| *limit < self.allowed_cpus() as f64 && used >= 0.75 * limit)
-    }
-
-    /// Returns the CPU time of other programs, if they had most of what this one left; `on_cpu_s` is its own.
-    fn others_s(&self, on_cpu_s: f64) -> Option<f64> {
-        others_s(self.busy_cpus_s?, on_cpu_s, self.cpus as f64 * self.elapsed_s)
-    }
-
-    /// Explains the verdict by where the time went.
-    fn reason(
-        &self,
-        verdict: Verdict,
-        whole: &Budget,
-        [waited_s, spun_s, vain_s]: [f64; 3],
-        (objects, rows): (&[Object], &Rows<'_>),
-        (workers, problem): (&[Worker<'_>], Option<&Problem>),
-        is_for_cpus: bool,
-    ) -> String {
-        let (busy_s, percent) = (whole.busy_s().max(1e-9), whole_percent);
-        // A thread that was woken has the lock only once it has a CPU: it is ready, and waits by its call.
-        let locks = (waited_s / busy_s).min(1.0);
-        let how = if spun_s > whole.lock_s + vain_s {
-            " (most of it spinning on a CPU)"
-        } else if vain_s > whole.lock_s {
-            " (most of it woken for nothing, and on the way back)"
-        } else {
-            ""
-        };
-        let waited = format!(
-            "threads waited for locks for {} of their busy time (all but sleep and waiting for work)",
-            percent(locks)
-        );
-        if let Some(problem) = problem {
-            let without = if locks < LOCKS_SHARE { " without waiting" } else { "" };
-            return format!("Contention{without}: {}. The {waited}.", problem.verdict());
-        }
-        match verdict {
-            Verdict::Locks => {
-                // Work that is waited for longer than locks may be the reason of the waits for these.
-                let longer = self.work(whole, objects, rows, waited_s);
-                return format!("Locks: {waited}{how}.{}", longer.unwrap_or_default());
-            }
-            Verdict::Undecided if self.java_refusal().is_some() => {
-                let why = self.java_refusal().unwrap_or_default();
-                return format!(
-                    "Undecided: Java's locks are not known, since the virtual machine gave no thread dump: {why}."
-                );
-            }
-            Verdict::Undecided if self.java.values().any(|waits| waits.are_few()) => {
-                return "Undecided: Java's locks are not known, since the virtual machine gave too few thread dumps in this \
-                        time. Trace it for longer."
-                    .into();
-            }
-            Verdict::Undecided if is_for_cpus => {
-                let used = self.others_s(whole.on_cpu_s).map_or_else(String::new, |others_s| {
-                    let used = others_s / self.elapsed_s.max(1e-9);
-                    format!(", and other programs used {used:.1} of {}", terminal::counted(self.cpus, "CPU"))
-                });
-                return format!(
-                    "Undecided: {waited}, but for most of that the holder, or the thread that was woken, had no CPU{used}: \
-                     measure without them, or give it CPUs that they do not use."
-                );
-            }
-            Verdict::Undecided => {
-                return format!("Undecided: {waited}; {} of that time is unknown.", percent(whole.unknown_s / busy_s));
-            }
-            Verdict::NotLocks | Verdict::Contention => {}
-        }
-        let cpus_used = whole.on_cpu_s / self.elapsed_s.max(1e-9);
-        let allowed = self.allowed_cpus();
-        let is_bound = allowed < self.cpus;
-        let cpus = terminal::counted(allowed, "CPU");
-        let used = if is_bound {
-            format!(
-                "On average {cpus_used:.1} of the {cpus} that its busy threads may use (of {}) are in use",
-                self.cpus
-            )
-        } else {
-            format!("On average {cpus_used:.1} of {cpus} are in use")
-        };
-        let single = single(workers, self.elapsed_s);
-        let limit = self.cpu_limit(whole.on_cpu_s);
-        let limited = limit.map(|limit| {
-            let cpus = causes::limited_cpus(limit);
-            format!("its control group allows {cpus} (cpu.max): raise that, or run fewer busy threads.")
-        });
-        // Many threads that have little work each can use a CPU together, and are not limited by it.
-        let have_little = single.is_empty() && whole.work_s + whole.sleep_s > 0.8 * whole.lived_s;
-        let is_cpu_bound = cpus_used >= 0.5 * allowed as f64 || cpus_used >= 0.8 && !have_little || limit.is_some();
-        // A program that hardly runs is not limited by CPUs, though it may wait for them.
-        let is_idle = cpus_used < 0.1 && whole.work_s + whole.sleep_s > 0.5 * whole.lived_s;
-        if !is_idle && whole.ready_s >= SHORT_OF_CPUS * busy_s && whole.ready_s >= LEAST_READY * self.elapsed_s {
-            let has_all = cpus_used >= 0.75 * allowed as f64;
-            let advice = if let Some(limited) = limited {
-                format!("{used}, and {limited}")
-            } else if has_all && is_bound {
-                format!("{used}: let them use more CPUs (affinity), or run fewer busy threads.")
-            } else if has_all && single.is_empty() {
-                format!("{used}: run fewer busy threads, or give the program more CPUs.")
-            } else {
-                let others = self.others_s(whole.on_cpu_s).map(|others_s| {
-                    let others = others_s / self.elapsed_s.max(1e-9);
-                    format!(
-                        ", and {others:.1} by other programs: measure without them, or give it CPUs that they do not use"
-                    )
-                });
-                format!("{used} by it{}.{single}", others.unwrap_or_default())
-            };
-            let others = (whole.work_s > whole.ready_s)
-                .then(|| self.work(whole, objects, rows, 0.0))
-                .flatten()
-                .unwrap_or_default();
-            return format!(
-                "Not the locks: {} of thread time was ready without a CPU; {waited}. {advice}{others}",
-                percent(whole.ready_s / whole.lived_s)
-            );
-        }
-        // Where CPUs are idle as well, they are not what limits it.
-        let has_all = cpus_used >= MANY_CPUS * allowed as f64 || limit.is_some();
-        if !has_all && whole.io_s >= 0.3 * busy_s && whole.io_s >= LEAST_WAIT * self.elapsed_s {
-            return format!(
-                "Not the locks: {waited}. They waited for I/O for {} of that time.",
-                percent(whole.io_s / busy_s)
-            );
-        }
-        if is_cpu_bound {
-            // Threads that wait for each other leave CPUs idle.
-            let others = (cpus_used < 0.9 * allowed as f64)
-                .then(|| self.work(whole, objects, rows, 0.0))
-                .flatten()
-                .unwrap_or_default();
-            let limited = limited.map_or_else(|| ".".to_owned(), |limited| format!(", and {limited}"));
-            return format!(
-                "Not the locks: {waited}. {used}: the program's own work limits it{limited}{single}{others}"
-            );
-        }
-        let idle = (whole.work_s + whole.sleep_s) / whole.lived_s;
-        format!(
-            "Not the locks: the threads slept, or waited for work or answers, for {} of their time; {waited}.{}",
-            percent(idle),
-            self.work(whole, objects, rows, 0.0).unwrap_or_default()
-        )
-    }
-}
-
-/// Returns the CPU time of other programs if it is most of what a program left of all CPUs, of which `busy_s` were used.
-fn others_s(busy_s: f64, on_cpu_s: f64, all_s: f64) -> Option<f64> {
-    let (others_s, left_s) = ((busy_s - on_cpu_s).max(0.0), (all_s - on_cpu_s).max(0.0));
-    (others_s > 0.5 * left_s).then_some(others_s)
 }
 
 /// Returns the reason of a wait by the members of the objects that were waited for.
@@ -692,200 +527,6 @@ fn part_of(parts: &HashMap<Wait, Part>, wait: Wait) -> Part {
             known.or_else(of_block).unwrap_or(Part::Unknown)
         }
         Wait::Lock(_) | Wait::Hidden => known.unwrap_or(Part::Unknown),
-    }
-}
-
-/// The ground of a verdict.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Ground {
-    /// The waits for locks, many or few.
-    Waits,
-    /// The holders, or the threads that were woken, had no CPU for most of the waits.
-    NoCpu,
-    /// Waits of an unknown purpose.
-    Unknown,
-}
-
-/// Returns whether locks are the problem; `None` without samples. `least_s` is the shortest wait that is one, and `for_cpus`
-/// the part of the waits for locks that is due to a lack of CPUs: of the program's own making if it `is_alone`.
-fn verdict(
-    whole: &Budget,
-    least_s: f64,
-    waited_s: f64,
-    spun_s: f64,
-    for_cpus: f64,
-    is_alone: bool,
-) -> Option<(Verdict, Ground)> {
-    if whole.lived_s <= 0.0 {
-        return None;
-    }
-    let is_much = |waited_s: f64| waited_s >= LOCKS_SHARE * whole.busy_s() && waited_s >= least_s;
-    // Threads that spin keep others from the CPUs, so what these wait then is the lock's as well.
-    let is_for_cpus = spun_s < whole.lock_s && waited_s < whole.ready_s && for_cpus > 0.5;
-    Some(if is_much(waited_s) {
-        match (is_for_cpus, is_alone) {
-            (false, _) => (Verdict::Locks, Ground::Waits),
-            (true, true) => (Verdict::NotLocks, Ground::NoCpu),
-            // Without the others the same waits may be short, or not.
-            (true, false) => (Verdict::Undecided, Ground::NoCpu),
-        }
-    } else if is_much(waited_s + whole.unknown_s) && whole.ready_s < 2.0 * (waited_s + whole.unknown_s) {
-        (Verdict::Undecided, Ground::Unknown)
-    } else {
-        (Verdict::NotLocks, Ground::Waits)
-    })
-}
-
-/// Returns the words for the waits for locks that are not kept apart.
-fn group(name: &str, share: f64, acquisitions: u64) -> String {
-    let (share, acquisitions) = (whole_percent(share), terminal::count(acquisitions));
-    format!(
-        " {share} of that wait is for {name}: {acquisitions} acquisitions of locks that are too many to be kept apart."
-    )
-}
-
-/// Returns the words for a thread that has nearly all of the work; empty if there is none.
-fn single(workers: &[Worker<'_>], elapsed_s: f64) -> String {
-    let all_s: f64 = workers.iter().map(|worker| worker.runnable_s).sum();
-    let most = workers.iter().max_by(|one, other| one.runnable_s.total_cmp(&other.runnable_s));
-    let is_single = |worker: &&Worker<'_>| worker.runnable_s >= NEARLY_ALL * all_s.max(elapsed_s);
-    let words = |worker: &Worker<'_>| {
-        format!(" Nearly all of its work is that of one thread ({}), which more CPUs do not make faster.", worker.name)
-    };
-    most.filter(is_single).map_or_else(String::new, words)
-}
-
-/// The rows of the locks, by their slots.
-struct Rows<'a> {
-    rows: &'a [Row],
-    slots: &'a [Vec<u32>],
-}
-
-impl Rows<'_> {
-    /// Returns the row of a class, by its first lock; or of a word.
-    fn of(&self, wait: Wait) -> Option<&Row> {
-        match wait {
-            Wait::Lock(slot) => self.rows.get(self.slots.iter().position(|slots| slots[0] == slot)?),
-            // The rows of a process that was attached to are of words. Forked processes have locks at the same addresses.
-            Wait::Word { process, address } => {
-                let address = format!("{address:#x}");
-                let is_it = |row: &&Row| (row.kind, row.process, &row.address) == (RowKind::Lock, process, &address);
-                self.rows.iter().find(is_it)
-            }
-            Wait::Call { .. } | Wait::Hidden => None,
-        }
-    }
-
-    /// Returns the row of the call site with this label, of the same lock.
-    fn site(&self, lock: &Row, label: &str) -> Option<&Row> {
-        let is_it = |row: &&Row| {
-            let is_in = |text: Option<&str>| text.is_some_and(|text| label.contains(text));
-            row.kind == RowKind::Site
-                && (row.lock == lock.lock && row.process == lock.process)
-                && is_in(row.symbol.as_deref())
-                && (row.source.is_none() || is_in(row.source.as_deref().map(short)))
-        };
-        self.rows.iter().find(is_it)
-    }
-
-    /// Returns the part of the waits for a lock that are in a function.
-    fn share_in(&self, lock: &Row, function: &str) -> f64 {
-        let is_here = |row: &&Row| {
-            row.kind == RowKind::Site
-                && (row.process, &row.address) == (lock.process, &lock.address)
-                && row.symbol.as_deref() == Some(function)
-        };
-        let here_s: f64 = self.rows.iter().filter(is_here).map(|row| row.wait_total_s).sum();
-        here_s / lock.wait_total_s.max(1e-9)
-    }
-
-    /// Returns the call site at which a lock was tried in vain most often.
-    fn most_tried(&self, wait: Wait) -> Option<String> {
-        let lock = self.of(wait)?;
-        let is_its = |row: &&Row| row.kind == RowKind::Site && row.lock == lock.lock && row.process == lock.process;
-        let most = self.rows.iter().filter(is_its).max_by_key(|row| row.timeouts)?;
-        let symbol = most.symbol.clone()?;
-        Some(most.source.as_deref().map_or_else(|| symbol.clone(), |source| format!("{symbol} ({})", short(source))))
-    }
-
-    /// Returns the first lock of the class of a lock.
-    fn first_of(&self, wait: Wait) -> Wait {
-        let Wait::Lock(slot) = wait else { return wait };
-        self.slots.iter().find(|slots| slots.contains(&slot)).map_or(wait, |slots| Wait::Lock(slots[0]))
-    }
-}
-
-/// Adds the part of the time in which the threads had something to do; `covered` is the part of the waits that is of it.
-fn add_busy_shares(rows: &mut [Row], covered: f64, busy_s: f64) {
-    for row in rows.iter_mut().filter(|row| matches!(row.kind, RowKind::Lock | RowKind::Site)) {
-        row.wait_busy_share = (busy_s > 0.0).then(|| (covered * row.wait_total_s / busy_s).min(1.0));
-    }
-}
-
-/// Replaces the waits for the words of locks by those of the samples, where the record was so short a part of the time that
-/// it says less. The samples are of the part `covered` of the threads' time.
-fn use_samples_for_wide(rows: &mut [Row], objects: &[Object], covered: f64) {
-    /// The larger end of an interval, as a multiple of the smaller one.
-    const WIDE: f64 = 1.5;
-    let is_wide = |row: &Row| row.wait_total_ci_s.filter(|ends| ends.high > WIDE * ends.low && row.wait_total_s > 0.0);
-    let wide = (0..rows.len()).filter(|place| rows[*place].kind == RowKind::Lock);
-    let wide: Vec<(usize, Interval)> = wide.filter_map(|place| Some((place, is_wide(&rows[place])?))).collect();
-    for (place, ends) in wide {
-        let (process, address) = (rows[place].process, rows[place].address.clone());
-        let Some(sampled_s) = sampled_s(objects, process, &address) else { continue };
-        // The recorded part is certain.
-        let wait_total_s = (sampled_s / covered).max(ends.low);
-        let factor = wait_total_s / rows[place].wait_total_s;
-        rows[place].seen_by = SeenBy::Sampling;
-        let is_its = |row: &&mut Row| {
-            matches!(row.kind, RowKind::Lock | RowKind::Site) && row.process == process && row.address == address
-        };
-        for row in rows.iter_mut().filter(is_its) {
-            (row.wait_total_s, row.wait_total_ci_s) = (row.wait_total_s * factor, None);
-            row.wait_share = row.wait_share.map(|share| (share * factor).min(1.0));
-            let parts = [&mut row.held_running_s, &mut row.held_preempted_s, &mut row.held_blocked_s];
-            let others = [&mut row.released_s, &mut row.unknown_s];
-            parts.into_iter().chain(others).flatten().for_each(|part| *part *= factor);
-        }
-    }
-}
-
-/// Returns the sampled waits for the lock at an address; `None` if samples do not show that it is one. The locks of a class
-/// have the time of each, and those of parking_lot the sum of the words that its threads wait for.
-fn sampled_s(objects: &[Object], process: u32, address: &str) -> Option<f64> {
-    let is_it = |wait: Wait| match wait {
-        Wait::Word { process: of, address: word } => of == process && format!("{word:#x}") == address,
-        _ => false,
-    };
-    objects.iter().filter(|object| object.part == Part::Lock).find_map(|object| {
-        let member = object.members.iter().find(|(wait, _)| is_it(*wait)).map(|(_, seconds)| *seconds);
-        member.or_else(|| is_it(object.wait).then_some(object.waited.seconds)).filter(|seconds| *seconds > 0.0)
-    })
-}
-
-/// Names the rows of words that are locks of Python.
-fn name_python_words(rows: &mut [Row], objects: &[Object]) {
-    for object in objects {
-        let Wait::Word { process, address } = object.wait else { continue };
-        let Some(place) = PythonPlace::of(&object.frames) else { continue };
-        let address = format!("{address:#x}");
-        for row in rows.iter_mut().filter(|row| row.process == process && row.address == address) {
-            (row.lock, row.lock_type) = (place.name.clone(), place.kind().to_owned());
-            (row.symbol, row.source) = (place.site.symbol.clone(), place.site.source.clone());
-            // All are functions of the interpreter.
-            row.blocked_by.clear();
-        }
-    }
-}
-
-/// Gives the rows of words that are not known to be locks another type.
-fn name_by_purpose(rows: &mut [Row], objects: &[Object]) {
-    for object in objects.iter().filter(|object| object.part != Part::Lock) {
-        let Wait::Word { process, address } = object.wait else { continue };
-        let address = format!("{address:#x}");
-        for row in rows.iter_mut().filter(|row| row.process == process && row.address == address && row.excludes()) {
-            row.lock_type = object.type_name().to_owned();
-        }
     }
 }
 
@@ -912,26 +553,6 @@ fn budget_row(budget: &Budget, spun_s: f64, threads: u32) -> Row {
     }
 }
 
-/// Adds a sampled wait for a lock to the waits of a label, of which `noted_s` were not sampled.
-fn add_sampled(row: &mut Row, noted_s: f64, lock: &str, seconds: f64) {
-    /// The waits of a label are exact where a smaller part of them was sampled.
-    const LITTLE: f64 = 0.1;
-    let total_s = row.total_s.unwrap_or(0.0).max(1e-9);
-    let lock_s = (row.lock_s.unwrap_or(0.0) + seconds).min(total_s);
-    (row.lock_s, row.share) = (Some(lock_s), Some(lock_s / total_s));
-    if lock_s - noted_s > LITTLE * lock_s {
-        row.seen_by = SeenBy::Sampling;
-    }
-    match row.label_locks.iter_mut().find(|known| known.lock == lock) {
-        Some(known) => known.wait_s += seconds,
-        None => {
-            row.label_locks.push(LabelLock { lock: lock.to_owned(), wait_s: seconds, share: 0.0, held_by: Vec::new() });
-        }
-    }
-    row.label_locks.sort_by(|one, other| other.wait_s.total_cmp(&one.wait_s));
-    row.label_locks.iter_mut().for_each(|lock| lock.share = (lock.wait_s / total_s).min(1.0));
-}
-
 /// Returns a call path as rows have it.
 fn stack(frames: &Frames) -> Vec<Frame> {
     let frame = |frame: &blame::frames::Frame| Frame {
@@ -944,17 +565,7 @@ fn stack(frames: &Frames) -> Vec<Frame> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use blame::jvm::JavaLock;
-    use blame::sampling::waited::Waited;
     use instruments::warning::WarningKind;
-
-    #[test]
-    fn other_programs_have_the_rest_only_if_the_cpus_were_busy() {
-        // Two CPUs for 10 s, of which the program used 4 s.
-        assert_eq!(others_s(19.0, 4.0, 20.0), Some(15.0));
-        assert_eq!(others_s(6.0, 4.0, 20.0), None, "the CPUs were idle, or waited for a disk");
-        assert_eq!(others_s(3.9, 4.0, 20.0), None);
-    }
 
     #[test]
     fn thread_that_works_all_the_time_without_a_lock_is_independent() {
@@ -971,77 +582,11 @@ mod tests {
     }
 
     #[test]
-    fn samples_count_where_the_record_covers_too_little() {
-        let word = |address| Wait::Word { process: 0, address };
-        let members = vec![(word(0x10), 1.0), (word(0x20), 2.0)];
-        let waited = Waited { seconds: 3.0, ..Waited::default() };
-        let object =
-            Object { wait: word(0x10), members, waited, part: Part::Lock, ..Object::of_java(&JavaLock::default()) };
-        let row = |kind, address: &str, wait_total_s: f64, ends: [f64; 2]| Row {
-            address: address.into(),
-            wait_total_s,
-            wait_total_ci_s: Some(Interval::new(ends[0], ends[1])),
-            held_blocked_s: Some(4.0),
-            ..Row::new(kind, 0, "lock".into())
-        };
-        let mut rows = [
-            row(RowKind::Lock, "0x10", 8.0, [1.0, 30.0]),
-            row(RowKind::Site, "0x10", 4.0, [0.5, 15.0]),
-            row(RowKind::Lock, "0x20", 8.0, [7.0, 9.0]),
-            row(RowKind::Lock, "0x10", 0.0, [0.0, 30.0]),
-            row(RowKind::Lock, "0x30", 8.0, [1.0, 30.0]),
-        ];
-        use_samples_for_wide(&mut rows, &[object], 0.5);
-        let seen = rows.each_ref().map(|row| (row.wait_total_s, row.held_blocked_s, row.seen_by == SeenBy::Sampling));
-        assert_eq!(seen[0], (2.0, Some(1.0), true), "of one member, in all of the time");
-        assert_eq!(seen[1].0, 1.0, "its call sites follow");
-        assert_eq!(seen[2], (8.0, Some(4.0), false), "the record says enough");
-        assert_eq!((seen[3].0, seen[4].0), (0.0, 8.0), "nothing to scale, and no samples");
-    }
-
-    /// Threads that end within milliseconds: samples cover a hundredth of 10 s of thread time in a second, in which waits
-    /// took 2 s.
-    #[test]
-    fn waits_of_hardly_sampled_threads_are_a_problem() {
-        let (covered, elapsed_s) = (0.01, 1.0);
-        let whole = Budget { lived_s: 0.1, on_cpu_s: 0.08, lock_s: 0.02, ..Budget::default() };
-        let found = |least_s| verdict(&whole, least_s, covered * 2.0, 0.0, 0.0, true);
-        assert_eq!(found(covered * LEAST_WAIT * elapsed_s), Some((Verdict::Locks, Ground::Waits)));
-        assert_eq!(
-            found(covered * LEAST_WAIT * 1e3),
-            Some((Verdict::NotLocks, Ground::Waits)),
-            "a short wait in a long run"
-        );
-    }
-
-    #[test]
     fn both_words_of_a_condition_are_waited_for_with_one_reason() {
         let word = |address| Wait::Word { process: 7, address };
         let parts = HashMap::from([(word(0x40), Part::Work), (word(0x4c), Part::Lock)]);
         assert_eq!([word(0x40), word(0x44)].map(|wait| part_of(&parts, wait)), [Part::Work; 2]);
         assert_eq!([word(0x4c), word(0x48)].map(|wait| part_of(&parts, wait)), [Part::Lock, Part::Unknown]);
-    }
-
-    /// With and without another program on the CPUs: the answer may become weaker, and never contrary.
-    #[test]
-    fn preempted_holders_next_to_other_programs_decide_nothing() {
-        let whole = Budget { lived_s: 10.0, on_cpu_s: 2.0, ready_s: 5.0, lock_s: 3.0, ..Budget::default() };
-        let found = |for_cpus, is_alone| verdict(&whole, 0.1, 3.0, 0.0, for_cpus, is_alone);
-        assert_eq!(found(0.9, false), Some((Verdict::Undecided, Ground::NoCpu)));
-        assert_eq!(found(0.9, true), Some((Verdict::NotLocks, Ground::NoCpu)), "its own threads have the CPUs");
-        assert_eq!([found(0.1, false), found(0.1, true)], [Some((Verdict::Locks, Ground::Waits)); 2]);
-        // A lock was waited for a little, and the rest is not known: no CPU was missing.
-        let unknown = Budget { lived_s: 10.0, lock_s: 0.2, unknown_s: 1.0, ..Budget::default() };
-        assert_eq!(verdict(&unknown, 0.3, 0.2, 0.0, 0.9, true), Some((Verdict::Undecided, Ground::Unknown)));
-    }
-
-    #[test]
-    fn equal_addresses_of_two_processes_are_two_locks() {
-        let row = |process| Row { address: "0x40".into(), ..Row::new(RowKind::Lock, process, format!("of {process}")) };
-        let (rows, word) = ([row(7), row(8)], |process| Wait::Word { process, address: 0x40 });
-        let rows = Rows { rows: &rows, slots: &[] };
-        let lock = |process| rows.of(word(process)).map(|row| row.lock.as_str());
-        assert_eq!([lock(7), lock(8), lock(9)], [Some("of 7"), Some("of 8"), None]);
     }
 
     #[test]
@@ -1051,18 +596,5 @@ mod tests {
         assert!(SparseSamples::of(0.0, 0.5).is_some());
         let message = SparseSamples::of(1.34, 2.69).unwrap().message();
         assert!(message.contains("cover 1.34 s of the 2.69 s"), "{message}");
-    }
-
-    #[test]
-    fn thread_with_nearly_all_work_is_named() {
-        let (waits, holds) = (BTreeMap::new(), BTreeMap::new());
-        let worker = |name: &str, runnable_s| {
-            let name = name.into();
-            Worker { name, waits: &waits, holds: &holds, lived_s: 10.0, runnable_s, own_s: runnable_s }
-        };
-        let words = single(&[worker("compress", 9.5), worker("send", 0.5), worker("send", 0.5)], 10.0);
-        assert!(words.contains("one thread (compress), which more CPUs do not make faster"), "{words}");
-        assert_eq!(single(&[worker("compress", 9.5), worker("send", 5.0)], 10.0), "");
-        assert_eq!(single(&[worker("compress", 2.0)], 10.0), "");
     }
 }

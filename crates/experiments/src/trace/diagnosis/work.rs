@@ -1,9 +1,10 @@
 //! Waits for work: the object at which threads wait most, the thread that ends these waits, and where that one spends its time,
 //! through the objects that it waits for itself.
 
+use super::Evidence;
 use super::objects::Object;
 use super::places::label;
-use super::{Evidence, Rows};
+use super::rows::Rows;
 use crate::trace::record::{LongWait, Row};
 use crate::trace::words::{whole_percent, without_arguments};
 use blame::frames::{Kind, is_lock_wrapper};

@@ -2,7 +2,8 @@
 
 use super::super::activity::Activity;
 use super::super::objects::{Inner, Inners, Object, called_in, function_in, larger_pool, without_offset};
-use super::super::{Cause, Evidence, Measure, Rows, python};
+use super::super::rows::Rows;
+use super::super::{Cause, Evidence, Measure, python};
 use super::Limits;
 use super::priorities::inverted;
 use super::shares::Shares;

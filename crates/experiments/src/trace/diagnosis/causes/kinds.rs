@@ -2,7 +2,9 @@
 //! interpreters, loops that spin, and locks that are tried again and again.
 
 use super::super::objects::{INTERPRETER, MAP, Object, function_in};
-use super::super::{Cause, Evidence, LEAST_READY, Measure, Rows};
+use super::super::rows::Rows;
+use super::super::verdict::LEAST_READY;
+use super::super::{Cause, Evidence, Measure};
 use super::Limits;
 use crate::trace::evidence::{Library, NotedPair};
 use crate::trace::rules::Rule;

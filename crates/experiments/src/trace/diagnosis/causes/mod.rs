@@ -12,7 +12,8 @@ pub(super) use limits::{Limits, limited_cpus};
 pub(super) use shares::{ENOUGH_S, Shares};
 
 use super::objects::{FILE_LOCK, MAP, Object};
-use super::{Cause, Evidence, Measure, Rows, Worker, stack};
+use super::rows::Rows;
+use super::{Cause, Evidence, Measure, Worker, stack};
 use crate::trace::record::{Row, RowKind, SeenBy};
 use crate::trace::rules::Rule;
 use blame::frames::Kind as FrameKind;

@@ -2,7 +2,8 @@
 
 use super::super::activity::Activity;
 use super::super::objects::{Inner, Inners, Object, called_in, function_in, larger_pool, without_offset};
-use super::super::{Cause, Evidence, Measure, Rows};
+use super::super::rows::Rows;
+use super::super::{Cause, Evidence, Measure};
 use super::Limits;
 use crate::trace::python_locks::PYTHON;
 use crate::trace::record::Row;
