@@ -2,7 +2,7 @@
 
 use super::objects::Object;
 use crate::trace::python_locks::PythonPlace;
-use crate::trace::record::{LabelLock, Row, RowKind, SeenBy};
+use crate::trace::record::{LabelLock, Row, RowKind, SeenBy, UNKNOWN};
 use blame::sampling::budget::Part;
 use blame::sampling::waited::Wait;
 use instruments::statistics::Interval;
@@ -72,7 +72,9 @@ pub(super) fn name_python_words(rows: &mut [Row], objects: &[Object]) {
 
 /// Gives the rows of words that are not known to be locks another type.
 pub(super) fn name_by_purpose(rows: &mut [Row], objects: &[Object]) {
-    for object in objects.iter().filter(|object| object.part != Part::Lock) {
+    // A mutex stays one where it is not known what its waiters wait for.
+    let is_other = |object: &&Object| object.part == Part::Work || object.type_name() == UNKNOWN;
+    for object in objects.iter().filter(is_other) {
         let Wait::Word { process, address } = object.wait else { continue };
         let address = format!("{address:#x}");
         for row in rows.iter_mut().filter(|row| row.process == process && row.address == address && row.excludes()) {

@@ -478,10 +478,10 @@ impl Object {
 
     /// Returns its type in records. One that may be for a lock, or for work, is not in the table of locks.
     pub(super) fn type_name(&self) -> &'static str {
-        match self.part {
-            Part::Unknown => UNKNOWN,
-            Part::Work if self.kind == "futex" || self.kind.is_empty() => FrameKind::Park.name(),
-            _ => self.kind,
+        match (self.part, self.kind) {
+            (Part::Unknown, "futex" | "") => UNKNOWN,
+            (Part::Work, "futex" | "") => FrameKind::Park.name(),
+            (_, kind) => kind,
         }
     }
 
