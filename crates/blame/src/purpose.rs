@@ -255,9 +255,6 @@ impl Tally {
         if self.waiters < 2 {
             return None;
         }
-        if self.wakes > 0 && self.woken as f64 >= SEVERAL * self.wakes as f64 {
-            return Some(Purpose::Together);
-        }
         let decided = self.passed + self.kept;
         let token = self.passed as f64 / decided.max(1) as f64;
         let is_known = decided >= FEW;
@@ -269,6 +266,10 @@ impl Tally {
                 (false, true) => Purpose::Exclusion,
                 (false, false) => Purpose::Pool,
             });
+        }
+        // Some locks wake all that wait, of whom one gets it.
+        if self.wakes > 0 && self.woken as f64 >= SEVERAL * self.wakes as f64 {
+            return Some(Purpose::Together);
         }
         let is_passed_by_few = token <= PASSED_BY_FEW;
         if is_passed_by_few && self.timeouts > self.waits && self.timeouts >= FEW {
@@ -323,6 +324,15 @@ mod tests {
         assert_eq!(purpose(&lock(2)), Some(Purpose::Exclusion));
         assert_eq!(lock(2).uses.len(), 1);
         assert_eq!(lock(2).purpose(2, 0xf00), None, "the word of another process");
+    }
+
+    #[test]
+    fn lock_that_wakes_all_is_one() {
+        let uses = used(9, |uses, thread, at| {
+            uses.passes(thread, block(), at + 50);
+            uses.woke(thread, block(), 2);
+        });
+        assert_eq!(purpose(&uses), Some(Purpose::Exclusion));
     }
 
     #[test]

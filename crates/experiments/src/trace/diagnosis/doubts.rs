@@ -192,8 +192,9 @@ impl Evidence {
         let sum = |part: fn(&blame::sampling::life::Naps) -> f64| napping.iter().map(part).sum::<f64>();
         let (slept_s, lived_s) = (sum(|naps| naps.slept_s), sum(|naps| naps.lived_s));
         let (_, place) = self.most(paths.iter());
-        // One alone does not wait for another.
-        (napping.len() > 1 && slept_s >= least_s && !place.is_empty()).then(|| Doubt::Naps {
+        // One alone does not wait for another. Where threads wait longer for work that others bring, these say what limits it.
+        let is_most = slept_s >= least_s && slept_s > Self::work_s(objects);
+        (napping.len() > 1 && is_most && !place.is_empty()).then(|| Doubt::Naps {
             threads: napping.len(),
             share: slept_s / lived_s.max(1e-9),
             nap_ns: 1e9 * slept_s / sum(|naps| naps.count as f64).max(1.0),

@@ -111,6 +111,11 @@ impl Evidence {
         ))
     }
 
+    /// Returns how long threads waited for work that others bring.
+    pub(super) fn work_s(objects: &[Object]) -> f64 {
+        objects.iter().filter(|object| is_of_threads(object)).map(|object| object.waited.seconds).sum()
+    }
+
     /// Returns what the threads of a pool do while they have a part of it.
     fn of_pool(&self, group: &Group<'_>) -> String {
         let waiters = self.samples.lives.iter().filter(|life| group.waited_s(life) > LEAST_SHARE * life.lived_s());
