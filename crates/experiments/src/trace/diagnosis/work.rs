@@ -198,8 +198,7 @@ impl Evidence {
         let lives = self.samples.lives.iter().filter(|life| group.waited_s(life) > LEAST_SHARE * life.lived_s());
         let waiters: BTreeSet<u32> = lives.map(|life| life.thread).collect();
         let is_condition = |row: &Row| row.lock_type == Kind::Condition.name() && !row.folded;
-        let are_conditions =
-            group.objects.iter().all(|object| rows.of(object.wait).is_some_and(|row| is_condition(row)));
+        let are_conditions = group.objects.iter().all(|object| rows.of(object.wait).is_some_and(&is_condition));
         let mut wakers = group.longest(rows).into_iter().filter_map(|wait| wait.holder_thread).peekable();
         are_conditions && wakers.peek().is_some() && wakers.all(|waker| waiters.contains(&waker))
     }
