@@ -176,10 +176,12 @@ fn run_flags(name: &str, command: &clap::Command, folder: &Path, pid: u32) -> (V
     (done, open.into_iter().map(|flag| format!("{name} --{}", flag.get_long().unwrap_or_default())).collect())
 }
 
-/// Returns the calls whose flags the command line names, with their times, and the flags that no call accepts. Two run at
-/// once.
-fn of_command_line() -> &'static (Vec<(Call, Duration)>, Vec<String>) {
-    static ALL: OnceLock<(Vec<(Call, Duration)>, Vec<String>)> = OnceLock::new();
+/// Calls with their times, and the flags that no call accepts.
+type Calls = (Vec<(Call, Duration)>, Vec<String>);
+
+/// Returns the calls whose flags the command line names. Two run at once.
+fn of_command_line() -> &'static Calls {
+    static ALL: OnceLock<Calls> = OnceLock::new();
     ALL.get_or_init(|| {
         let folder = tempfile::tempdir().unwrap();
         let mut watched = Command::new("sleep").arg("600").spawn().unwrap();

@@ -163,7 +163,7 @@ fn files(folder: &Path) -> BTreeSet<PathBuf> {
     let entries =
         |folder: &Path| fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
     let [temporary, own, parts]: [Vec<PathBuf>; 3] =
-        [&folder.join("temporary"), folder, &folder.join("parts")].map(|folder| entries(folder));
+        [&folder.join("temporary"), folder, &folder.join("parts")].map(entries);
     let is_draft = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".contend"));
     temporary.into_iter().chain([own, parts].concat().into_iter().filter(is_draft)).collect()
 }
