@@ -220,7 +220,7 @@ fn hostile_and_odd_processes_change_nothing_by_their_trace() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
     assert_eq!(witnessed, Some(0), "the code of a process changed that was not traced");
     assert!(changes.is_empty(), "{changes:#?}");
-    assert!(library.is_none() || asked > 0, "no process was one that is asked");
+    assert!(library.is_none() || asked > 0, "no process was requested to open its socket");
     let left: Vec<String> = shared("/tmp").difference(&before).cloned().collect();
     assert!(left.is_empty(), "{left:?}");
 }

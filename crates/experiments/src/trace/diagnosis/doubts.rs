@@ -233,16 +233,7 @@ fn sleeps_for_caller(frames: &Frames) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use blame::frames::Frame;
-    use blame::names::Site;
-
-    fn path(frames: &[(&str, bool)]) -> Frames {
-        let frame = |(function, is_of_library): &(&str, bool)| {
-            let site = Site { symbol: Some((*function).into()), source: None, label: (*function).into() };
-            Frame { site, is_runtime: false, is_in_c_library: false, is_of_library: *is_of_library, begin: 0 }
-        };
-        Frames { frames: frames.iter().map(frame).collect(), ..Frames::default() }
-    }
+    use crate::trace::diagnosis::places::tests::path;
 
     #[test]
     fn library_sleeps_for_the_program_only_where_that_called_it() {

@@ -125,11 +125,12 @@ fn name_of(object: &Object) -> Option<&'static str> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use blame::names::Site;
 
-    fn path(frames: &[(&str, bool)]) -> Frames {
+    /// Returns a path of functions, innermost first, each with whether it is of a library.
+    pub(in super::super) fn path(frames: &[(&str, bool)]) -> Frames {
         let frame = |(function, is_of_library): &(&str, bool)| {
             let site = Site { symbol: Some((*function).into()), source: None, label: (*function).into() };
             Frame { site, is_runtime: false, is_in_c_library: false, is_of_library: *is_of_library, begin: 0 }

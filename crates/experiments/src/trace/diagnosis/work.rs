@@ -59,10 +59,10 @@ impl<'a> Group<'a> {
             }
             _ => wait == member,
         };
-        let has = |object: &&&Object| {
+        let has = |object: &&Object| {
             is_same(wait, object.wait) || object.members.iter().any(|(member, _)| is_same(wait, *member))
         };
-        self.objects.iter().find(has).is_some()
+        self.objects.iter().any(has)
     }
 
     /// Returns how long a thread waited for them.
@@ -193,7 +193,7 @@ impl Evidence {
         Some((place, what, (seconds / all_s.max(1e-9)).min(1.0)))
     }
 
-    /// Returns whether the threads that wake others from a condition wait for it as well, as those of a pool do
+    /// Returns whether the threads that wake others from a condition wait for it as well, as those of a pool do.
     fn is_woken_by_its_waiters(&self, group: &Group<'_>, rows: &Rows<'_>) -> bool {
         let lives = self.samples.lives.iter().filter(|life| group.waited_s(life) > LEAST_SHARE * life.lived_s());
         let waiters: BTreeSet<u32> = lives.map(|life| life.thread).collect();
