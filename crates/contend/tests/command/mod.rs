@@ -53,21 +53,27 @@ pub fn contend(arguments: &[&str]) -> Output {
     let output = loop {
         let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
         let output = command.env("CONTEND_ARCHIVE", "").args(&arguments).output().expect("the binary starts");
-        let is_too_short =
-            String::from_utf8_lossy(&output.stderr).contains("nothing was measured; use a longer --seconds");
-        let value =
-            arguments.iter().position(|argument| argument == "--seconds").map(|place| &mut arguments[place + 1]);
-        match value.map(|value| (value.parse::<f64>(), value)) {
-            Some((Ok(seconds), value)) if is_too_short && seconds < LONG_ENOUGH_S => {
-                *value = (4.0 * seconds).to_string()
-            }
-            _ => break output,
+        if !lengthened(&mut arguments, &String::from_utf8_lossy(&output.stderr)) {
+            break output;
         }
     };
     if output.stdout.starts_with(b"{\"schema\":\"contend/") {
         read(&output.stdout);
     }
     output
+}
+
+/// Makes a run longer whose output says that it was too short for any result; returns whether it did.
+pub fn lengthened(arguments: &mut [String], stderr: &str) -> bool {
+    let is_too_short = stderr.contains("nothing was measured; use a longer --seconds");
+    let value = arguments.iter().position(|argument| argument == "--seconds").map(|place| &mut arguments[place + 1]);
+    match value.map(|value| (value.parse::<f64>(), value)) {
+        Some((Ok(seconds), value)) if is_too_short && seconds < LONG_ENOUGH_S => {
+            *value = (4.0 * seconds).to_string();
+            true
+        }
+        _ => false,
+    }
 }
 
 /// Returns the record that a measurement with `--format json` prints; it must succeed.

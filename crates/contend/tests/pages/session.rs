@@ -2,7 +2,7 @@
 
 use super::blocks::Block;
 use super::files::root;
-use crate::command::executable;
+use crate::command::{executable, lengthened};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
@@ -58,10 +58,20 @@ impl Session {
 
     /// Runs a block's commands, one after the other in one shell; returns the steps and the text on stderr.
     pub fn run(&self, block: &Block) -> (Vec<Step>, String) {
+        let mut flags = block.notes.flags.clone();
+        loop {
+            let (steps, stderr) = self.run_with(block, &flags);
+            if !lengthened(&mut flags, &stderr) {
+                return (steps, stderr);
+            }
+        }
+    }
+
+    fn run_with(&self, block: &Block, flags: &[String]) -> (Vec<Step>, String) {
         let mut steps = steps(block);
         let mut script = format!("mark() {{ s=$?; printf '{MARK}%s{MARK}' $s; return $s; }}\n");
         for step in &steps {
-            script.push_str(&format!("{}\nmark\n", as_run(&step.command, &block.notes.flags)));
+            script.push_str(&format!("{}\nmark\n", as_run(&step.command, flags)));
         }
         let output = self.shell(&script);
         let stdout = String::from_utf8_lossy(&output.stdout).replace(&here(), THERE);
