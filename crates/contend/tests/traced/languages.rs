@@ -4,11 +4,12 @@
 use crate::programs::{Programs, Traced, traced};
 use serde_json::Value;
 use std::fs::{Permissions, set_permissions};
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/trace").join(name)
@@ -208,6 +209,15 @@ fn has_java(programs: &Programs, file: &str) -> bool {
     compiles("javac", &[], [&source(file), &programs.path("classes")], "-d")
 }
 
+/// Returns whether a thread that has bytes written waits for a tenth of a millisecond or more, as it does not in memory.
+fn has_slow_disk(programs: &Programs) -> bool {
+    const TIMES: u32 = 20;
+    let mut file = std::fs::File::create(programs.path("disk")).unwrap();
+    let began = Instant::now();
+    (0..TIMES).for_each(|_| file.write_all(&[0; 4096]).and_then(|()| file.sync_all()).unwrap());
+    began.elapsed() / TIMES > Duration::from_micros(100)
+}
+
 /// Returns the words by which Java runs the shop.
 fn shop(programs: &Programs, kind: &str, seconds: u32) -> Vec<String> {
     let classes = programs.path("classes").to_str().unwrap().to_owned();
@@ -319,6 +329,9 @@ fn threads_inside_of_a_java_semaphore_are_named() {
 #[test]
 fn io_in_a_java_monitor_is_io() {
     let programs = Programs::new();
+    if !has_slow_disk(&programs) {
+        return println!("skipped: needs a disk that a file's bytes wait for");
+    }
     if has_java(&programs, "Shop.java") {
         assert_both_ways(
             &programs,

@@ -74,7 +74,7 @@ fn changed_bytes(pid: u32) -> usize {
     loaded.iter().zip(&own[..filled]).filter(|(loaded, own)| loaded != own).count()
 }
 
-/// Pairs of a trace and as long a time without one.
+/// Pairs of a trace and as long a time without one, unless `CONTEND_PAIRS` says how many: more make the interval narrower.
 const PAIRS: usize = 15;
 /// The part of its speed that an instance that is not traced may lose.
 const MOST_LOST: f64 = 0.02;
@@ -82,8 +82,9 @@ const MOST_LOST: f64 = 0.02;
 /// Returns the median of an odd number of ratios with its interval of 95 % or more, by their order.
 fn median_and_interval(mut ratios: Vec<f64>) -> [f64; 3] {
     ratios.sort_by(f64::total_cmp);
-    // Of fifteen, three on each side are outside with a probability of 3.5 %.
-    let outside = ratios.len() / 5;
+    // Each ratio is below the true median with a probability of one half: half of them are, give or take two deviations.
+    let count = ratios.len() as f64;
+    let outside = (count / 2.0 - 0.98 * count.sqrt()) as usize;
     [outside, ratios.len() / 2, ratios.len() - 1 - outside].map(|place| ratios[place])
 }
 
@@ -92,14 +93,18 @@ fn median_and_interval(mut ratios: Vec<f64>) -> [f64; 3] {
 #[test]
 fn untraced_instance_is_neither_changed_nor_slowed() {
     let programs = Programs::new();
+    let pairs = std::env::var("CONTEND_PAIRS").map_or(PAIRS, |count| count.parse().expect("a number"));
     let Some(program) = built(&programs, "instance") else { return };
-    let named = started(&program, &["locks", "600000"], &[]);
+    let named = started(&program, &["locks", "3600000"], &[]);
     // On one thread of Go's scheduler each exchange is a switch of goroutines, which calls all that is probed.
-    let other = started(&program, &["pairs", "600000"], &[("GOMAXPROCS", "1")]);
+    let speeds = programs.path("speeds");
+    let mut pairs_of_goroutines = Command::new(&program);
+    pairs_of_goroutines.args(["pairs", "3600000"]).env("GOMAXPROCS", "1").stdin(Stdio::null());
+    let other = pairs_of_goroutines.stdout(std::fs::File::create(&speeds).unwrap()).spawn().unwrap();
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
     let (mut windows, mut looks, mut records) = (Vec::new(), 0, Vec::new());
     std::thread::sleep(Duration::from_secs(1));
-    for pair in 0..PAIRS {
+    for pair in 0..pairs {
         let [mut with, mut without] = [0..0, 0..0];
         // Each is first in every second pair, so that a drift of the machine is in both.
         for is_traced in [pair % 2 == 0, pair % 2 == 1] {
@@ -122,12 +127,13 @@ fn untraced_instance_is_neither_changed_nor_slowed() {
         }
         windows.push([with, without]);
     }
-    let [_, (_, speeds)] = [named, other].map(|mut child| {
+    for mut child in [named, other] {
         child.kill().unwrap();
-        ended(child)
-    });
+        ended(child);
+    }
+    let speeds = std::fs::read_to_string(speeds).unwrap();
     let reasons: Vec<&str> = records.iter().filter_map(unseen).collect();
-    if reasons.len() == PAIRS {
+    if reasons.len() == pairs {
         are_seen(&records[0]);
         return;
     }
@@ -145,10 +151,10 @@ fn untraced_instance_is_neither_changed_nor_slowed() {
     let [by_cpu_time, by_clock] = [1, 2].map(ratios);
     let shown = |[low, median, high]: [f64; 3]| format!("{median:.3} times ({low:.3} to {high:.3})");
     println!(
-        "seen: goroutines of the traced instance were not followed in {} of {PAIRS} traces {reasons:?}",
+        "seen: goroutines of the traced instance were not followed in {} of {pairs} traces {reasons:?}",
         reasons.len()
     );
-    println!("seen: next to {PAIRS} traces, code compared {looks} times: 0 bytes changed");
+    println!("seen: next to {pairs} traces, code compared {looks} times: 0 bytes changed");
     println!("seen: exchanges per second of CPU time: {} those without a trace", shown(by_cpu_time));
     println!("seen: exchanges per second: {} those without a trace", shown(by_clock));
     // A breakpoint costs some ten times as much as what it delays.
