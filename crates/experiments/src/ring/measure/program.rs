@@ -334,8 +334,15 @@ impl<'a> BuildDir<'a> {
         let (next, done) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
         let work = || {
             while let Some(recipes) = folders.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let mut folder_build =
-                    FolderBuild { build_dir: self, interruption, until, looking, timeout, built: BTreeMap::new() };
+                let mut folder_build = FolderBuild {
+                    build_dir: self,
+                    interruption,
+                    until,
+                    looking,
+                    timeout,
+                    built: BTreeMap::new(),
+                    checked: BTreeMap::new(),
+                };
                 for recipe in recipes.iter().take_while(|_| !interruption.is_requested()) {
                     progress.note(&format!("building {}", recipe.name));
                     let is_late = || until.is_some_and(|until| Instant::now() >= until);
@@ -375,6 +382,8 @@ struct FolderBuild<'a> {
     timeout: Duration,
     /// The builds by tool and command: several contestants may share one.
     built: BTreeMap<(PathBuf, Option<String>), Built>,
+    /// The checks of toolchains by their words, with the reason of those that did not end: several contestants have the same.
+    checked: BTreeMap<Vec<String>, Result<(), Option<String>>>,
 }
 
 /// The reasons why a command did not succeed.
@@ -399,14 +408,22 @@ impl FolderBuild<'_> {
         }
         let folder = self.build_dir.path();
         let mut hung = None;
-        let suits = |words: &[String]| match self.perform(words, folder, self.timeout) {
-            Some(Err(Failed::TimedOut(why))) => {
-                hung.get_or_insert(format!("the check of its toolchain: {why} (--timeout)"));
-                false
+        let mut checked = std::mem::take(&mut self.checked);
+        let suits = |words: &[String]| {
+            let check = || match self.perform(words, folder, self.timeout) {
+                Some(Ok(())) => Ok(()),
+                Some(Err(Failed::TimedOut(why))) => Err(Some(format!("the check of its toolchain: {why} (--timeout)"))),
+                Some(Err(Failed::Ended(_))) | None => Err(None),
+            };
+            let outcome = checked.entry(words.to_vec()).or_insert_with(check);
+            if let Err(Some(why)) = outcome {
+                hung.get_or_insert_with(|| why.clone());
             }
-            outcome => matches!(outcome, Some(Ok(()))),
+            outcome.is_ok()
         };
-        let Some(toolchain) = find_toolchain(recipe, folder, suits) else {
+        let toolchain = find_toolchain(recipe, folder, suits);
+        self.checked = checked;
+        let Some(toolchain) = toolchain else {
             if let Some(why) = hung {
                 // Whether the toolchain is installed is unknown.
                 return Ok(Some(Readiness::NotBuilt(why)));
