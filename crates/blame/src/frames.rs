@@ -107,7 +107,8 @@ pub fn kind_by_use(purpose: Option<Purpose>, kind: Option<Kind>, is_named: bool)
     match purpose {
         // Its threads ask and answer, and each thread dump that contend requests makes them do so.
         _ if kind == Some(Kind::Machine) => kind,
-        None | Some(Purpose::Pool) => kind,
+        None => kind,
+        Some(Purpose::Pool) => of_library,
         Some(Purpose::Turns) => {
             of_library.filter(|kind| !matches!(kind, Kind::Condition | Kind::Semaphore | Kind::Park))
         }

@@ -133,21 +133,22 @@ const PAUSE: u32 = 60;
 const LONGEST: Duration = Duration::from_millis(100);
 const LEAST_PAUSE: u32 = 10;
 
-/// Takes a sample, and returns the time from its begin until the next one.
+/// Returns the CPU time of a sample.
 ///
-/// Only its CPU time counts: on a busy machine a sample often loses the CPU, which costs the program nothing.
-pub fn paced(sample: impl FnOnce()) -> Duration {
+/// No other time counts: on a busy machine a sample often loses the CPU, which costs the program nothing.
+fn cpu_time_of(sample: impl FnOnce()) -> Duration {
     let before = thread_cpu_ns();
     sample();
-    pause(Duration::from_nanos(thread_cpu_ns() - before))
+    Duration::from_nanos(thread_cpu_ns() - before)
 }
 
-/// Returns the time until the next sample: a random one, so that nothing that the program does periodically is always seen
-/// at the same point.
-fn pause(took: Duration) -> Duration {
-    // The first sample reads files, and says little about the next ones.
-    let most = LONGEST.max(took * LEAST_PAUSE);
-    PERIOD.max((took * PAUSE).min(most)).mul_f64(0.5 + fastrand::f64())
+/// Returns the time until the next sample, by the CPU time of this one and of the one before: a random one, so that nothing
+/// that the program does periodically is always seen at the same point.
+fn pause(took: Duration, before: Duration) -> Duration {
+    // A sample that takes longer than the one before read a file that it then knows, and says little about the next ones.
+    let usual = took.min(before);
+    let most = LONGEST.max(usual * LEAST_PAUSE);
+    PERIOD.max((usual * PAUSE).min(most)).mul_f64(0.5 + fastrand::f64())
 }
 
 /// Returns whether the kernel shows the states of a process's threads.
@@ -325,6 +326,13 @@ mod tests {
     }
 
     #[test]
+    fn one_expensive_sample_does_not_delay_the_next() {
+        let [cheap, expensive] = [10, 200_000].map(Duration::from_micros);
+        assert!(pause(expensive, cheap) < 2 * PERIOD);
+        assert!(pause(expensive, expensive) >= expensive * LEAST_PAUSE / 2, "two of them are what a sample costs");
+    }
+
+    #[test]
     fn files_are_storage_and_all_else_is_a_channel() {
         for (path, file) in
             [("/tmp/x", FileType::Storage), ("/dev/pts/0", FileType::Channel), ("socket:[1]", FileType::Channel)]
@@ -341,7 +349,7 @@ mod measured {
     #[test]
     #[ignore = "measured: needs a CPU"]
     fn time_without_a_cpu_does_not_delay_the_next_sample() {
-        let next = paced(|| std::thread::sleep(Duration::from_millis(60)));
-        assert!(next < Duration::from_millis(60), "{next:?}");
+        let took = cpu_time_of(|| std::thread::sleep(Duration::from_millis(60)));
+        assert!(took < Duration::from_millis(1), "{took:?}");
     }
 }

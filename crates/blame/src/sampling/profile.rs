@@ -18,7 +18,7 @@ use super::samples::Samples;
 use super::sockets::{Awaited, Sockets};
 use super::spins::{Spins, Waits};
 use super::waited::{Holder, Path, Wait, Waited, room};
-use super::{FileType, Sample, Sampler, State, call_of, name_of};
+use super::{FileType, Sample, Sampler, State, call_of, cpu_time_of, name_of, pause};
 use crate::lines::Lines;
 use crate::memory::top_of_stack;
 use crate::names::{Mapping, Site};
@@ -32,11 +32,14 @@ use interpose::{Kind, Lock, Region, Thread};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 /// The sums.
 #[derive(Default)]
 pub struct Profile {
     sampler: Sampler,
+    /// The CPU time of the last sample.
+    last_took: Duration,
     unwinders: HashMap<u32, Stacks>,
     lives: HashMap<u32, Life>,
     /// The numbers that threads have in the PID namespaces of their processes.
@@ -147,8 +150,14 @@ impl Profile {
         }
     }
 
-    /// Samples the threads of these processes; `now_s` is the time since the start.
-    pub fn sample(&mut self, processes: &[u32], region: Option<&Region>, now_s: f64) {
+    /// Samples the threads of these processes; `now_s` is the time since the start. Returns the time until the next sample is due,
+    /// from the begin of this one.
+    pub fn sample(&mut self, processes: &[u32], region: Option<&Region>, now_s: f64) -> Duration {
+        let took = cpu_time_of(|| self.take_sample(processes, region, now_s));
+        pause(took, std::mem::replace(&mut self.last_took, took))
+    }
+
+    fn take_sample(&mut self, processes: &[u32], region: Option<&Region>, now_s: f64) {
         let threads: HashMap<(u32, u32), &Thread> = region.map(threads_of).unwrap_or_default();
         if self.own_numbers.len() > MOST_MAPPED {
             self.own_numbers.clear();
@@ -195,7 +204,12 @@ impl Profile {
         self.sample_cpus(&seen, now_s);
         let by_thread: HashMap<u32, &Seen> = seen.iter().map(|seen| (seen.sample.thread, seen)).collect();
         let holders = region.map(|region| holders(region, &seen)).unwrap_or_default();
-        let mut waiters: HashMap<Wait, usize> = HashMap::new();
+        // The number of threads that wait at once, and the time that the sample is of.
+        let mut waiters: HashMap<Wait, (usize, f64)> = HashMap::new();
+        let mut count = |wait: Wait, span: f64| {
+            let (count, seconds) = waiters.entry(wait).or_default();
+            (*count, *seconds) = (*count + 1, seconds.max(span));
+        };
         for seen in seen.iter().filter(|seen| seen.span > 0.0) {
             // Where the threads spend their time, locks or not; and some locks sleep between two tries, which the path shows.
             if let Some(call @ Wait::Call { .. }) = seen.wait
@@ -205,11 +219,11 @@ impl Profile {
                 waited.seconds += seen.span;
                 seen.path.iter().for_each(|path| *waited.paths.entry(*path).or_default() += seen.span);
                 if matches!(call, Wait::Call { file: 1.., .. }) {
-                    *waiters.entry(call).or_default() += 1;
+                    count(call, seen.span);
                 }
             }
             let Some(object) = object(seen) else { continue };
-            *waiters.entry(object).or_default() += 1;
+            count(object, seen.span);
             let Some(waited) = room(&mut self.waited, object) else {
                 self.lost += 1;
                 continue;
@@ -246,9 +260,9 @@ impl Profile {
             let lost = self.moments.keep(at, &seen, object);
             self.note_unknown(lost);
         }
-        for (object, count) in waiters {
+        for (object, (count, seconds)) in waiters {
             if let Some(waited) = self.waited.get_mut(&object) {
-                waited.most_waiters = waited.most_waiters.max(count);
+                waited.note_waiters(count, seconds);
             }
         }
     }
@@ -557,6 +571,7 @@ impl Profile {
         let shares =
             |counts: &HashMap<Path, u64>| counts.iter().map(|(path, count)| (*path, *count as f64 / all)).collect();
         Samples {
+            count: self.samples,
             lives,
             waited: self.waited.clone(),
             labelled: self.labelled.clone(),

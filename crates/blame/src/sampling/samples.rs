@@ -10,6 +10,8 @@ use std::collections::{BTreeMap, HashSet};
 /// The sums of the samples.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Samples {
+    /// How many times the threads were looked at.
+    pub count: u64,
     /// All threads that were seen.
     pub lives: Vec<Life>,
     /// The waits for each lock and word.

@@ -4,6 +4,7 @@ use super::budget::Part;
 use super::priority::Priority;
 use crate::pairs;
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// The object that a blocked thread waits for.
@@ -47,8 +48,9 @@ pub struct Waited {
     /// Waits, for a word, of the other blocked threads of the process at the same time, and what the rest did.
     #[serde(with = "pairs")]
     pub peers: BTreeMap<Vec<(Wait, Path)>, Peers>,
-    /// The largest number of threads that waited at the same time.
+    /// The largest number of threads that waited at the same time, and for how long that many did.
     pub most_waiters: usize,
+    pub most_waiters_s: f64,
     /// The largest number of threads that held it at the same time: more than one for a semaphore of a pool.
     pub most_holders: usize,
 }
@@ -65,8 +67,17 @@ impl Waited {
         self.polled_s += other.polled_s;
         add_all(&mut self.after_condition, &other.after_condition);
         other.peers.iter().for_each(|(peers, more)| self.peers.entry(peers.clone()).or_default().add(more));
-        self.most_waiters = self.most_waiters.max(other.most_waiters);
+        self.note_waiters(other.most_waiters, other.most_waiters_s);
         self.most_holders = self.most_holders.max(other.most_holders);
+    }
+
+    /// Notes the number of threads that waited at the same time, and for how long.
+    pub fn note_waiters(&mut self, count: usize, seconds: f64) {
+        match count.cmp(&self.most_waiters) {
+            Ordering::Greater => (self.most_waiters, self.most_waiters_s) = (count, seconds),
+            Ordering::Equal => self.most_waiters_s += seconds,
+            Ordering::Less => {}
+        }
     }
 
     /// Returns the call paths of the waiters, of the holders, and of the other threads.

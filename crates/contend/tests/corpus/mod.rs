@@ -7,8 +7,13 @@
 // Each test program uses its own part of this.
 #![allow(dead_code)]
 
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
 use serde_json::Value;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
 
 /// A program's answer: the code of the first finding, and words of its object, place, cause and remedy.
 pub struct Answer {
@@ -231,6 +236,16 @@ pub const ATTACHED: &str = "attached";
 /// Returns the file with the evidence of a program.
 pub fn file(how: &str, patient: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/corpus/{how}/{patient}.gz"))
+}
+
+/// Puts evidence into the corpus. The directory of the sources on this machine is replaced.
+pub fn keep(evidence: &Path, how: &str, patient: &str) {
+    let mut text = String::new();
+    GzDecoder::new(File::open(evidence).unwrap()).read_to_string(&mut text).unwrap();
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().display().to_string();
+    let mut encoder = GzEncoder::new(File::create(file(how, patient)).unwrap(), Compression::best());
+    encoder.write_all(text.replace(&sources, "/src").as_bytes()).unwrap();
+    encoder.finish().unwrap();
 }
 
 /// Returns the rows of a kind in a record.

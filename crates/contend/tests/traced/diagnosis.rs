@@ -91,7 +91,7 @@ fn saved(programs: &Programs, program: &Path, words: &[&str]) -> Traced {
 /// Puts the evidence that was saved last into the corpus, if that is to be recorded again and nothing is wrong with it.
 fn renewed_unless(wrong: Option<String>, programs: &Programs, how: &str, patient: &str) -> Option<String> {
     if wrong.is_none() && std::env::var_os("CONTEND_RENEW").is_some() {
-        std::fs::copy(programs.path(EVIDENCE), corpus::file(how, patient)).unwrap();
+        corpus::keep(&programs.path(EVIDENCE), how, patient);
     }
     wrong
 }

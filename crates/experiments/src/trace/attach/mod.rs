@@ -625,7 +625,7 @@ impl Watch {
             let now_s = (now - self.began).as_secs_f64();
             // Who has a word is known only while the calls are recorded.
             self.profile.follows_words = self.rings.is_some() && self.windows.is_open();
-            let pause = sampling::paced(|| self.profile.sample(&pids, None, now_s));
+            let pause = self.profile.sample(&pids, None, now_s);
             self.next_sample = now + if self.is_settled(now) { pause * LESS_OFTEN } else { pause };
         }
     }

@@ -1,8 +1,10 @@
 //! The values that the samples add to the rows of locks and labels.
 
 use super::objects::Object;
+use super::stack;
 use crate::trace::python_locks::PythonPlace;
 use crate::trace::record::{LabelLock, Row, RowKind, SeenBy, UNKNOWN};
+use blame::frames::Kind;
 use blame::sampling::budget::Part;
 use blame::sampling::waited::Wait;
 use instruments::statistics::Interval;
@@ -11,6 +13,20 @@ use instruments::statistics::Interval;
 pub(super) fn add_busy_shares(rows: &mut [Row], covered: f64, busy_s: f64) {
     for row in rows.iter_mut().filter(|row| matches!(row.kind, RowKind::Lock | RowKind::Site)) {
         row.wait_busy_share = (busy_s > 0.0).then(|| (covered * row.wait_total_s / busy_s).min(1.0));
+    }
+}
+
+/// Adds the call path that waited most for each lock, and the type of those by which threads wait for work: no thread holds such a
+/// one.
+pub(super) fn add_paths(rows: &mut [Row], slots: &[Vec<u32>], objects: &[Object]) {
+    for (row, slots) in rows.iter_mut().zip(slots) {
+        let mut of_row = objects.iter().filter(|object| object.wait == Wait::Lock(slots[0])).peekable();
+        if let Some(first) = of_row.peek() {
+            row.stack = stack(&first.frames);
+            if of_row.all(|object| object.kind == Kind::Park.name()) {
+                row.lock_type = Kind::Park.name().to_owned();
+            }
+        }
     }
 }
 

@@ -1,9 +1,8 @@
 //! Doubts: waits whose purpose is not seen. They turn "not the locks" into "undecided", with the place and what would decide.
 
-use super::LOCKS_SHARE;
 use super::objects::{Object, Unclear};
 use super::places::label;
-use super::verdict::MANY_CPUS;
+use super::{LOCKS_SHARE, MANY_CPUS};
 use crate::trace::evidence::Evidence;
 use crate::trace::plan::Verdict;
 use crate::trace::words::whole_percent;
@@ -14,6 +13,8 @@ use std::collections::BTreeMap;
 
 /// Samples of less than this part of the threads' time say nothing about what limits the program.
 const MOST_OF_TIME: f64 = 0.5;
+/// Fewer samples show by chance what is not so: a tenth of the time is expected in one of ten.
+const LEAST_SAMPLES: u64 = 10;
 /// Samples hardly find a thread that lives for a shorter time.
 const SHORT_LIFE_S: f64 = 0.05;
 
@@ -37,8 +38,8 @@ impl Unclear {
                 )
             }
             Self::Channel => format!(
-                " In no sample did all threads that read from the pipe or eventfd in {} wait for it: it may be a lock that they \
-                 pass on, or bring them work. Samples do not show which.",
+                " The threads that read from the pipe or eventfd in {} hardly ever waited for it all at once: it may be a lock \
+                 that they pass on, or bring them work. Samples do not show which.",
                 object.place()
             ),
             Self::Turns => format!(
@@ -79,6 +80,10 @@ pub(super) enum Doubt {
         covered: f64,
         are_short: bool,
     },
+    /// Locks are known by samples alone, and the threads were hardly looked at.
+    TooFew {
+        count: u64,
+    },
 }
 
 impl Doubt {
@@ -118,6 +123,10 @@ impl Doubt {
                  thread that they wait for.",
                 whole_percent(*share)
             ),
+            Self::TooFew { count } => format!(
+                "Undecided: threads were looked at {} only: trace it for longer, or on a machine with an idle CPU.",
+                terminal::counted(*count as usize, "time")
+            ),
             Self::FewSamples { covered, are_short } => format!(
                 "Undecided: the samples are of {} of the time that threads lived{}",
                 whole_percent(*covered),
@@ -144,8 +153,13 @@ impl Evidence {
         covered: f64,
         least_s: f64,
     ) -> Option<Doubt> {
-        if verdict != Some(Verdict::NotLocks) {
-            return None;
+        let count = self.samples.count;
+        match verdict {
+            Some(Verdict::NotLocks) => {}
+            Some(Verdict::Locks) if !self.has_calls && self.library.is_none() && count < LEAST_SAMPLES => {
+                return Some(Doubt::TooFew { count });
+            }
+            _ => return None,
         }
         // Where all CPUs are in use, such waits cost nothing.
         let uses_all_cpus = whole.on_cpu_s >= MANY_CPUS * self.cpus as f64 * self.elapsed_s;

@@ -16,6 +16,7 @@ mod objects;
 mod places;
 mod python;
 mod rows;
+mod sums;
 mod verdict;
 mod work;
 
@@ -24,20 +25,20 @@ use super::plan::Verdict;
 use super::record::{Frame, Row, RowKind, SeenBy};
 use super::rules::Rule;
 use super::warnings::{NoSymbols, SparseSamples, StrippedFile};
-use added::{add_busy_shares, add_sampled, name_by_purpose, name_python_words, use_samples_for_wide};
-use blame::frames::{Frames, Kind, function_of, is_of_tokio};
+use added::{add_busy_shares, add_paths, add_sampled, name_by_purpose, name_python_words, use_samples_for_wide};
+use blame::frames::{Frames, function_of, is_of_tokio};
 use blame::names::short;
 use blame::purpose::block_address;
 use blame::sampling::budget::{Budget, Part};
 use blame::sampling::life::Life;
 use blame::sampling::waited::{Path, Wait};
-use causes::{Limits, Shares, vain_share, waited};
-use doubts::{Doubt, unclear};
+use causes::Limits;
 use instruments::warning::Warning;
-use objects::{Object, Unclear};
+use objects::Object;
 use rows::Rows;
 use std::collections::{BTreeMap, HashMap};
-use verdict::{Ground, group, verdict};
+use sums::LockWaits;
+use verdict::{Judgement, Seen};
 
 /// The diagnosis.
 #[derive(Debug)]
@@ -51,6 +52,9 @@ pub struct Diagnosis {
     /// Whether the verdict is that goroutines wait without being seen.
     lacks_goroutines: bool,
 }
+
+/// The reasons of waits, by the members of the objects that were waited for.
+type Parts = HashMap<Wait, Part>;
 
 /// The diagnosis of the threads alone.
 struct OfThreads {
@@ -128,9 +132,10 @@ enum Measure {
 const LOCKS_SHARE: f64 = 0.1;
 /// Less waiting than this part of one thread's run time is not a problem, whatever its share of little work.
 const LEAST_WAIT: f64 = 0.05;
-/// The limit of a trace of tasks.
-const TASKS: &str = " A task of tokio that waits for an async lock or a channel blocks no thread, so such waits are not \
-                     seen: tokio-console shows them.";
+/// Threads that were ready lacked CPUs if they were so for this part of one thread's run time.
+const LEAST_READY: f64 = 0.3;
+/// Nearly all CPUs are in use from this part of them on.
+const MANY_CPUS: f64 = 0.9;
 /// A thread that works for this part of the run is as long as the run.
 const WHOLE_RUN: f64 = 0.9;
 const MOST_FINDINGS: usize = 3;
@@ -170,161 +175,30 @@ impl Evidence {
 
     /// Divides the time of the threads, and explains the waits for the locks that were waited for most.
     fn of_threads(&self) -> OfThreads {
-        let (mut counted_rows, slots) = (self.rows.clone(), &self.slots[..]);
-        let rows = &mut counted_rows[..];
-        let mut objects = self.objects(&Rows { rows, slots });
-        let parts: HashMap<Wait, Part> =
+        let (mut rows, slots) = (self.rows.clone(), &self.slots[..]);
+        let mut objects = self.objects(&Rows { rows: &rows, slots });
+        let parts: Parts =
             objects.iter().flat_map(|object| object.members.iter().map(|(wait, _)| (*wait, object.part))).collect();
-        let part = |wait: Wait| part_of(&parts, wait);
-        let (whole, budgets, workers) = self.budgets(&part);
+        let (whole, budgets, workers) = self.budgets(&|wait| part_of(&parts, wait));
         let covered = self.covered(&whole);
-        use_samples_for_wide(rows, &objects, covered);
-        let by_class = Rows { rows, slots };
+        use_samples_for_wide(&mut rows, &objects, covered);
         objects.extend(self.java_locks());
         objects.extend(self.spins(whole.on_cpu_s + whole.ready_s));
         objects.sort_by(|one, other| other.waited.seconds.total_cmp(&one.waited.seconds));
         let mut sampled_rows = self.sampled(&objects, whole.lived_s);
-        let locks: Vec<&Object> = objects.iter().filter(|object| object.part == Part::Lock).collect();
-        // Threads that a broadcast woke for nothing, on their way back.
-        let vain = |object: &Object| {
-            let library = self.library.as_ref().filter(|_| object.waited.runnable_s > 0.0 && object.part == Part::Work);
-            let slot = |wait: &(Wait, f64)| if let Wait::Lock(slot) = wait.0 { Some(slot) } else { None };
-            let conditions: Vec<u32> = object.members.iter().filter_map(slot).collect();
-            library.map_or(0.0, |library| vain_share(library, &conditions) * object.waited.runnable_s)
-        };
-        let vain_s: f64 = objects.iter().map(vain).sum();
-        let spun_s = locks
-            .iter()
-            .filter(|object| object.spins || object.is_polled())
-            .map(|object| object.waited.runnable_s)
-            .sum::<f64>();
-        // Waits that are long because the holder or the woken waiter had no CPU.
-        let for_cpus = |object: &&&Object| {
-            // Threads that are woken all at once wait for a CPU because of that.
-            if object.waited.after_condition.values().sum::<f64>() > 0.5 * object.waited.seconds {
-                return 0.0;
-            }
-            // A library's sections are short: who waits there long is in a convoy, and each hand-over needs a CPU.
-            let of_library = [Kind::Library, Kind::Allocator, Kind::Stream].map(Kind::name);
-            if of_library.contains(&object.kind) {
-                return 0.0;
-            }
-            let shares = Shares::of(self, &object.waited, by_class.of(object.wait));
-            // A holder with a lower priority than its waiters keeps them waiting on any number of CPUs that are in use.
-            let for_cpus = |shares: Shares| shares.preempted - shares.outranked + shares.released;
-            shares.map_or(0.0, |shares| object.waited.seconds * for_cpus(shares))
-        };
-        let all_s: f64 = locks.iter().map(|object| object.waited.seconds).sum();
-        let for_cpus_s: f64 = locks.iter().map(|object| for_cpus(&object)).sum();
-        // Calls say exactly what samples only estimate, and short waits are seen by calls alone.
-        let is_lock = |slot: &u32| parts.get(&Wait::Lock(*slot)).is_none_or(|part| *part == Part::Lock);
-        let counted = slots.iter().zip(rows.iter()).filter(|(slots, row)| row.excludes() && slots.iter().all(is_lock));
-        // They are of all the time, and the samples of a part of it: that part of them is set against the samples.
-        let counted_s = covered * counted.clone().map(|(_, row)| row.wait_total_s).sum::<f64>();
-        let waited_s = counted_s.max(whole.lock_s + spun_s) + vain_s;
-        // The sentence has the sum of the findings and the tables.
-        let is_sampled = |slot: u32| locks.iter().any(|object| object.wait == Wait::Lock(slot));
-        let unsampled = counted.filter(|(slots, _)| !is_sampled(slots[0])).map(|(_, row)| covered * row.wait_total_s);
-        let of_objects = locks.iter().map(|object| match waited(object.waited.seconds, by_class.of(object.wait)) {
-            (counted_s, SeenBy::Call) => covered * counted_s,
-            (sampled_s, SeenBy::Sampling) => sampled_s,
-        });
-        let stated_s = of_objects.chain(unsampled).sum::<f64>() + vain_s;
-        // Few samples may have found a thread blocked, while the kernel's account says for how long they were.
-        let least_locks_s = LOCKS_SHARE * whole.busy_s();
-        let stated_s = if stated_s < least_locks_s && waited_s >= least_locks_s { waited_s } else { stated_s };
-        let waited_s = waited_s.max(stated_s);
-        // The least wait is scaled as the waits are.
-        let least_s = covered * LEAST_WAIT * self.elapsed_s;
-        // Waits for a lock that may be no problem do not hide those for others.
-        let gates_s: f64 = objects
-            .iter()
-            .filter(|object| object.unclear == Some(Unclear::Gate))
-            .map(|object| object.waited.seconds)
-            .sum();
-        let others = Budget { unknown_s: (whole.unknown_s - gates_s).max(0.0), ..whole };
-        let for_cpus = for_cpus_s / all_s.max(1e-9);
-        let has_gates = gates_s > 0.5 * whole.unknown_s && gates_s >= LOCKS_SHARE * whole.busy_s();
-        // Threads of other programs are not what this one does.
-        let is_alone = self.others_s(whole.on_cpu_s).is_none();
-        let of_others = verdict(&others, least_s, waited_s, spun_s, for_cpus, is_alone);
-        let is_locks = of_others.is_some_and(|(verdict, _)| verdict == Verdict::Locks);
-        // All shares are of the time that decides.
-        let whole = if is_locks { others } else { whole };
-        let judged = if is_locks { of_others } else { verdict(&whole, least_s, waited_s, spun_s, for_cpus, is_alone) };
-        let verdict = judged.map(|(verdict, _)| verdict);
-        let is_for_cpus = judged.is_some_and(|(_, ground)| ground == Ground::NoCpu);
-        let doubt = self.doubt(verdict, &whole, &objects, covered, least_s);
-        let lacks_goroutines = doubt.as_ref().is_some_and(Doubt::is_of_goroutines);
-        let retries = self.python_retries(rows, &objects, &whole).filter(|_| verdict == Some(Verdict::NotLocks));
-        let unseen = retries.or_else(|| doubt.map(|doubt| doubt.reason()));
-        let hides_waits = unseen.is_some();
-        let verdict = if hides_waits { Some(Verdict::Undecided) } else { verdict };
-        let mut findings = Vec::new();
-        if verdict == Some(Verdict::Locks) {
-            let is_long = |object: &&&Object| object.waited.seconds >= FINDING_SHARE * all_s && !self.is_group(object);
-            let long: Vec<&&Object> = locks.iter().filter(is_long).take(MOST_FINDINGS).collect();
-            for object in long {
-                let (on_cpu_s, ready_s) = (whole.on_cpu_s, whole.ready_s);
-                let limits = Limits {
-                    on_cpu_s,
-                    ready_s,
-                    capacity_s: self.allowed_cpus() as f64 * self.elapsed_s,
-                    have_others_the_rest: self.others_s(on_cpu_s).is_some(),
-                    cpu_limit: self.cpu_limit(on_cpu_s),
-                };
-                findings.push(self.finding(object, &by_class, &limits, &workers));
-            }
-        }
-        name_python_words(rows, &objects);
-        name_by_purpose(rows, &objects);
-        let contention = self.contention(&whole, &findings);
-        let (verdict, problem) = match (verdict, contention.problems.first()) {
-            (Some(Verdict::NotLocks | Verdict::Undecided), Some(problem)) => (Some(Verdict::Contention), Some(problem)),
-            (verdict, _) => (verdict, None),
-        };
+        let waits = self.lock_waits(&objects, &Rows { rows: &rows, slots }, &parts, (&whole, covered));
+        let judgement = self.judge(&objects, &Rows { rows: &rows, slots }, &waits, (whole, covered));
+        let mut findings = self.findings(&judgement, &objects, &Rows { rows: &rows, slots }, &waits, &workers);
+        name_python_words(&mut rows, &objects);
+        name_by_purpose(&mut rows, &objects);
+        let contention = self.contention(&judgement.whole, &findings);
         findings.extend(contention.problems.iter().map(contention::row));
-        let mut reason = verdict.map(|verdict| match (&unseen, problem) {
-            (Some(reason), None) => reason.clone(),
-            _ => self.reason(
-                verdict,
-                &whole,
-                [stated_s, spun_s, vain_s],
-                (&objects, &Rows { rows, slots }),
-                (&workers, problem),
-                is_for_cpus,
-            ),
-        });
-        if let (Some(reason), Some(unseen), Some(_)) = (&mut reason, &unseen, problem) {
-            reason.push_str(&format!(" {unseen}"));
-        }
-        if let (Some(reason), Some(seen)) = (&mut reason, contention.seen) {
-            reason.push_str(&format!(" {seen}"));
-        }
-        let groups = locks.iter().filter(|object| self.is_group(object) && verdict == Some(Verdict::Locks));
-        let by_class = Rows { rows, slots };
-        for object in groups {
-            let row = by_class.of(object.wait);
-            let seconds = match waited(object.waited.seconds, row) {
-                (counted_s, SeenBy::Call) => covered * counted_s,
-                (sampled_s, SeenBy::Sampling) => sampled_s,
-            };
-            let share = seconds / stated_s.max(1e-9);
-            if let (Some(reason), Some(row)) = (&mut reason, row.filter(|_| share >= FINDING_SHARE)) {
-                reason.push_str(&group(&object.name, share.min(1.0), row.acquisitions));
-            }
-        }
-        let is_open = !hides_waits && matches!(verdict, Some(Verdict::Locks | Verdict::Undecided));
-        let unclear = unclear(&objects).filter(|(unclear, _)| match unclear {
-            // Next to other locks it is worth a word if it is much.
-            Unclear::Gate => is_open && has_gates,
-            _ => is_open && verdict == Some(Verdict::Undecided),
-        });
-        if let (Some(reason), Some((unclear, object))) = (&mut reason, unclear) {
-            reason.push_str(&unclear.sentence(object));
-        }
-        let has_tasks = reason.is_some() && self.has_tasks();
-        reason.iter_mut().filter(|_| has_tasks).for_each(|reason| reason.push_str(TASKS));
+        let is_contention = matches!(judgement.verdict, Some(Verdict::NotLocks | Verdict::Undecided));
+        let problem = contention.problems.first().filter(|_| is_contention);
+        let verdict = if problem.is_some() { Some(Verdict::Contention) } else { judgement.verdict };
+        let all = Seen { objects: &objects, rows: &Rows { rows: &rows, slots }, waits: &waits, workers: &workers };
+        let reason = verdict.map(|verdict| self.explanation(verdict, problem, &judgement, &all, contention.seen));
+        add_paths(&mut rows, slots, &objects);
         // The path through the waits is not the longest one if a thread works all the time without the lock.
         for (row, slots) in rows.iter_mut().zip(slots).filter(|(row, _)| row.critical_share.is_some()) {
             let locks = || slots.iter().map(|slot| Wait::Lock(*slot));
@@ -332,38 +206,49 @@ impl Evidence {
                 row.critical_share = None;
             }
         }
-        for object in &objects {
-            let row = slots.iter().position(|slots| object.wait == Wait::Lock(slots[0]));
-            row.and_then(|row| rows.get_mut(row)).into_iter().for_each(|row| row.stack = stack(&object.frames));
-        }
-        // No thread holds a lock that is a means to wait for work.
-        let is_park = |slots: &[u32]| {
-            let mut of_row = objects.iter().filter(|object| object.wait == Wait::Lock(slots[0])).peekable();
-            of_row.peek().is_some() && of_row.all(|object| object.kind == Kind::Park.name())
-        };
-        for (row, _) in rows.iter_mut().zip(slots).filter(|(_, slots)| is_park(slots)) {
-            row.lock_type = Kind::Park.name().to_owned();
-        }
-        self.add_labelled(rows, &objects);
-        let sparse_samples = SparseSamples::of(self.sampled_s(&whole), self.thread_time_s);
-        add_busy_shares(&mut sampled_rows, 1.0, whole.busy_s());
-        add_busy_shares(rows, covered, whole.busy_s());
-        let no_symbols = self.no_symbols(&objects);
-        let places = self.places(&whole, &objects);
-        let rows = counted_rows;
-        let lacks_goroutines = lacks_goroutines && verdict == Some(Verdict::Undecided);
+        self.add_labelled(&mut rows, &objects);
+        add_busy_shares(&mut sampled_rows, 1.0, judgement.whole.busy_s());
+        add_busy_shares(&mut rows, covered, judgement.whole.busy_s());
         OfThreads {
             verdict,
             reason,
-            lacks_goroutines,
-            rows,
+            lacks_goroutines: judgement.lacks_goroutines && verdict == Some(Verdict::Undecided),
             locks: sampled_rows,
             budgets,
             findings,
-            places,
-            no_symbols,
-            sparse_samples,
+            places: self.places(&judgement.whole, &objects),
+            no_symbols: self.no_symbols(&objects),
+            sparse_samples: SparseSamples::of(self.sampled_s(&judgement.whole), self.thread_time_s),
+            rows,
         }
+    }
+
+    /// Returns the findings: each of the locks that were waited for most, with its cause and what helps.
+    fn findings(
+        &self,
+        Judgement { verdict, whole, .. }: &Judgement,
+        objects: &[Object],
+        rows: &Rows<'_>,
+        waits: &LockWaits,
+        workers: &[Worker<'_>],
+    ) -> Vec<Row> {
+        if *verdict != Some(Verdict::Locks) {
+            return Vec::new();
+        }
+        let limits = Limits {
+            on_cpu_s: whole.on_cpu_s,
+            ready_s: whole.ready_s,
+            capacity_s: self.allowed_cpus() as f64 * self.elapsed_s,
+            have_others_the_rest: self.others_s(whole.on_cpu_s).is_some(),
+            cpu_limit: self.cpu_limit(whole.on_cpu_s),
+        };
+        let is_long = |object: &&Object| {
+            object.part == Part::Lock
+                && object.waited.seconds >= FINDING_SHARE * waits.sampled_s
+                && !self.is_group(object)
+        };
+        let long = objects.iter().filter(is_long).take(MOST_FINDINGS);
+        long.map(|object| self.finding(object, rows, &limits, workers)).collect()
     }
 
     /// Returns the time of threads that the samples cover: of those that [`Self::thread_time_s`] is of.
@@ -517,7 +402,7 @@ impl Evidence {
 }
 
 /// Returns the reason of a wait by the members of the objects that were waited for.
-fn part_of(parts: &HashMap<Wait, Part>, wait: Wait) -> Part {
+fn part_of(parts: &Parts, wait: Wait) -> Part {
     let known = parts.get(&wait).copied();
     match wait {
         Wait::Call { part, .. } => known.unwrap_or(part),
@@ -584,7 +469,7 @@ mod tests {
     #[test]
     fn both_words_of_a_condition_are_waited_for_with_one_reason() {
         let word = |address| Wait::Word { process: 7, address };
-        let parts = HashMap::from([(word(0x40), Part::Work), (word(0x4c), Part::Lock)]);
+        let parts = Parts::from([(word(0x40), Part::Work), (word(0x4c), Part::Lock)]);
         assert_eq!([word(0x40), word(0x44)].map(|wait| part_of(&parts, wait)), [Part::Work; 2]);
         assert_eq!([word(0x4c), word(0x48)].map(|wait| part_of(&parts, wait)), [Part::Lock, Part::Unknown]);
     }

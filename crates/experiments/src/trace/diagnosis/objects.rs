@@ -24,13 +24,16 @@ const MUSL_HEAP: &str = "__malloc_lock";
 pub(super) const MAP: &str = "the kernel's lock of the address space (mmap_lock)";
 
 pub(super) const FILE_LOCK: &str = "file lock";
+/// A lock that is handed on is free for moments alone, but samples look at one thread after the other: they find all of its threads
+/// waiting for up to this part of the time.
+const HANDED_ON: f64 = 0.05;
 
 /// The reason why the purpose of an object is not known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Unclear {
     /// A thread that waited for a message may have held it, for work or for an answer.
     Gate,
-    /// In no sample did all threads wait that read from a pipe or a counter of events.
+    /// The threads that read from a pipe or a counter of events hardly ever waited all at once.
     Channel,
     /// Threads wake each other in turn: two, or several with an object each.
     Turns,
@@ -428,11 +431,11 @@ impl Evidence {
         held.map(|(_, part)| part.seconds).sum::<f64>() > 0.5 * all_s
     }
 
-    /// Returns whether in no sample all threads waited that read from a pipe or a counter of events: they may pass it on as a lock,
-    /// or one of them has work at any time. Those that wait for work all do so at some time.
+    /// Returns whether all threads that read from a pipe or a counter of events hardly ever waited at once: they may pass it on as a
+    /// lock, or one of them has work at any time. Those that wait for work all do so at some time.
     fn takes_turns(&self, wait: Wait, waited: &Waited) -> bool {
         let readers = self.waiters(wait);
-        readers > 1 && waited.most_waiters < readers
+        readers > 1 && (waited.most_waiters < readers || waited.most_waiters_s < HANDED_ON * self.elapsed_s)
     }
 
     /// Returns the number of threads that samples found waiting.

@@ -1,21 +1,22 @@
-//! The verdict, and the sentence that explains it by where the time went.
+//! The verdict, and the sentences that explain it by where the time went.
 
 use super::causes::limited_cpus;
-use super::objects::Object;
+use super::doubts::{Doubt, unclear};
+use super::objects::{Object, Unclear};
 use super::rows::Rows;
-use super::{LEAST_WAIT, LOCKS_SHARE, Worker};
+use super::sums::{LockWaits, stated_s};
+use super::{FINDING_SHARE, LEAST_READY, LEAST_WAIT, LOCKS_SHARE, MANY_CPUS, Worker};
 use crate::trace::evidence::Evidence;
 use crate::trace::plan::Verdict;
 use crate::trace::sharing::rules::Problem;
 use crate::trace::words::whole_percent;
-use blame::sampling::budget::Budget;
+use blame::sampling::budget::{Budget, Part};
 
+/// The limit of a trace of tasks.
+const TASKS: &str = " A task of tokio that waits for an async lock or a channel blocks no thread, so such waits are not \
+                     seen: tokio-console shows them.";
 /// CPUs are short from this share of the busy time on.
 const SHORT_OF_CPUS: f64 = 0.15;
-/// And from this part of one thread's run time on.
-pub(super) const LEAST_READY: f64 = 0.3;
-/// Nearly all CPUs are in use from this part of them on.
-pub(super) const MANY_CPUS: f64 = 0.9;
 /// Work of one thread, from this part of all work on.
 const NEARLY_ALL: f64 = 0.8;
 
@@ -30,9 +31,31 @@ pub(super) enum Ground {
     Unknown,
 }
 
+/// The verdict, and what it rests on.
+pub(super) struct Judgement {
+    pub(super) verdict: Option<Verdict>,
+    /// The budget of the time that decides: all shares are of it.
+    pub(super) whole: Budget,
+    /// Whether most of the waits for locks were due to a lack of CPUs.
+    is_for_cpus: bool,
+    /// The sentence that says which waits may not have been seen.
+    unseen: Option<String>,
+    pub(super) lacks_goroutines: bool,
+    /// Whether much of the unknown waiting is for locks whose holders may wait for work.
+    has_gates: bool,
+}
+
+/// The material of the sentences.
+pub(super) struct Seen<'a> {
+    pub(super) objects: &'a [Object],
+    pub(super) rows: &'a Rows<'a>,
+    pub(super) waits: &'a LockWaits,
+    pub(super) workers: &'a [Worker<'a>],
+}
+
 /// Returns whether locks are the problem; `None` without samples. `least_s` is the shortest wait that is one, and `for_cpus`
 /// the part of the waits for locks that is due to a lack of CPUs: of the program's own making if it `is_alone`.
-pub(super) fn verdict(
+fn verdict(
     whole: &Budget,
     least_s: f64,
     waited_s: f64,
@@ -61,6 +84,86 @@ pub(super) fn verdict(
 }
 
 impl Evidence {
+    /// Judges whether locks are the problem.
+    pub(super) fn judge(
+        &self,
+        objects: &[Object],
+        rows: &Rows<'_>,
+        waits: &LockWaits,
+        (whole, covered): (Budget, f64),
+    ) -> Judgement {
+        // The least wait is scaled as the waits are.
+        let least_s = covered * LEAST_WAIT * self.elapsed_s;
+        // Waits for a lock that may be no problem do not hide those for others.
+        let gates = objects.iter().filter(|object| object.unclear == Some(Unclear::Gate));
+        let gates_s: f64 = gates.map(|object| object.waited.seconds).sum();
+        let others = Budget { unknown_s: (whole.unknown_s - gates_s).max(0.0), ..whole };
+        let has_gates = gates_s > 0.5 * whole.unknown_s && gates_s >= LOCKS_SHARE * whole.busy_s();
+        // Threads of other programs are not what this one does.
+        let is_alone = self.others_s(whole.on_cpu_s).is_none();
+        let of = |budget: &Budget| verdict(budget, least_s, waits.waited_s, waits.spun_s, waits.for_cpus, is_alone);
+        let is_locks = |judged: &Option<(Verdict, Ground)>| matches!(judged, Some((Verdict::Locks, _)));
+        let (whole, judged) = match of(&others) {
+            judged if is_locks(&judged) => (others, judged),
+            _ => (whole, of(&whole)),
+        };
+        let found = judged.map(|(verdict, _)| verdict);
+        let doubt = self.doubt(found, &whole, objects, covered, least_s);
+        let lacks_goroutines = doubt.as_ref().is_some_and(Doubt::is_of_goroutines);
+        let retries = self.python_retries(rows.rows, objects, &whole).filter(|_| found == Some(Verdict::NotLocks));
+        let unseen = retries.or_else(|| doubt.map(|doubt| doubt.reason()));
+        Judgement {
+            verdict: if unseen.is_some() { Some(Verdict::Undecided) } else { found },
+            whole,
+            is_for_cpus: judged.is_some_and(|(_, ground)| ground == Ground::NoCpu),
+            unseen,
+            lacks_goroutines,
+            has_gates,
+        }
+    }
+
+    /// Explains the verdict: by where the time went, and by what was not seen. `contention` says what cache lines show.
+    pub(super) fn explanation(
+        &self,
+        verdict: Verdict,
+        problem: Option<&Problem>,
+        judgement: &Judgement,
+        seen: &Seen<'_>,
+        contention: Option<String>,
+    ) -> String {
+        let mut reason = match (&judgement.unseen, problem) {
+            (Some(unseen), None) => unseen.clone(),
+            (Some(unseen), Some(_)) => format!("{} {unseen}", self.reason(verdict, judgement, seen, problem)),
+            (None, _) => self.reason(verdict, judgement, seen, problem),
+        };
+        reason.extend(contention.map(|contention| format!(" {contention}")));
+        if verdict == Verdict::Locks {
+            reason.push_str(&self.groups(seen));
+        }
+        let is_open = judgement.unseen.is_none() && matches!(verdict, Verdict::Locks | Verdict::Undecided);
+        let unclear = unclear(seen.objects).filter(|(unclear, _)| match unclear {
+            // Next to other locks it is worth a word if it is much.
+            Unclear::Gate => is_open && judgement.has_gates,
+            _ => is_open && verdict == Verdict::Undecided,
+        });
+        reason.extend(unclear.map(|(unclear, object)| unclear.sentence(object)));
+        if self.has_tasks() {
+            reason.push_str(TASKS);
+        }
+        reason
+    }
+
+    /// Returns sentences for the locks that are not kept apart, where they are much of the waits.
+    fn groups(&self, seen: &Seen<'_>) -> String {
+        let groups = seen.objects.iter().filter(|object| object.part == Part::Lock && self.is_group(object));
+        let sentence = |object: &Object| {
+            let share = stated_s(object, seen.rows, seen.waits.covered) / seen.waits.stated_s.max(1e-9);
+            let row = seen.rows.of(object.wait).filter(|_| share >= FINDING_SHARE)?;
+            Some(group(&object.name, share.min(1.0), row.acquisitions))
+        };
+        groups.filter_map(sentence).collect()
+    }
+
     /// Returns the number of CPUs that the busy threads may use.
     pub(super) fn allowed_cpus(&self) -> usize {
         self.samples.allowed_cpus().unwrap_or(self.cpus).min(self.cpus)
@@ -79,15 +182,14 @@ impl Evidence {
     }
 
     /// Explains the verdict by where the time went.
-    pub(super) fn reason(
+    fn reason(
         &self,
         verdict: Verdict,
-        whole: &Budget,
-        [waited_s, spun_s, vain_s]: [f64; 3],
-        (objects, rows): (&[Object], &Rows<'_>),
-        (workers, problem): (&[Worker<'_>], Option<&Problem>),
-        is_for_cpus: bool,
+        Judgement { whole, is_for_cpus, .. }: &Judgement,
+        Seen { objects, rows, waits, workers }: &Seen<'_>,
+        problem: Option<&Problem>,
     ) -> String {
+        let (waited_s, spun_s, vain_s) = (waits.stated_s, waits.spun_s, waits.vain_s);
         let (busy_s, percent) = (whole.busy_s().max(1e-9), whole_percent);
         // A thread that was woken has the lock only once it has a CPU: it is ready, and waits by its call.
         let locks = (waited_s / busy_s).min(1.0);
@@ -123,7 +225,7 @@ impl Evidence {
                         time. Trace it for longer."
                     .into();
             }
-            Verdict::Undecided if is_for_cpus => {
+            Verdict::Undecided if *is_for_cpus => {
                 let used = self.others_s(whole.on_cpu_s).map_or_else(String::new, |others_s| {
                     let used = others_s / self.elapsed_s.max(1e-9);
                     format!(", and other programs used {used:.1} of {}", terminal::counted(self.cpus, "CPU"))
@@ -222,7 +324,7 @@ fn others_s(busy_s: f64, on_cpu_s: f64, all_s: f64) -> Option<f64> {
 }
 
 /// Returns the words for the waits for locks that are not kept apart.
-pub(super) fn group(name: &str, share: f64, acquisitions: u64) -> String {
+fn group(name: &str, share: f64, acquisitions: u64) -> String {
     let (share, acquisitions) = (whole_percent(share), terminal::count(acquisitions));
     format!(
         " {share} of that wait is for {name}: {acquisitions} acquisitions of locks that are too many to be kept apart."

@@ -12,7 +12,7 @@ use crate::trace::sharing::record::Row;
 use blame::names::{Names, map_of, parse};
 use blame::sampling::clock::Pace;
 use blame::sampling::profile::Profile;
-use blame::sampling::{self, threads};
+use blame::sampling::threads;
 use blame::{AFTER_THE_END, Allowance, Lost};
 use harness::{Progress, Session, UsageError};
 use instruments::warning::Warning;
@@ -71,7 +71,7 @@ pub fn run(flags: &Flags, session: &Session, progress: &Progress) -> anyhow::Res
         profile.end_window(now_s);
         if now >= next_sample {
             let pids: Vec<u32> = targets.alive().map(|(_, target)| target.pid).collect();
-            next_sample = now + sampling::paced(|| profile.sample(&pids, None, now_s));
+            next_sample = now + profile.sample(&pids, None, now_s);
         }
         let has_ended = child.as_mut().is_some_and(Running::has_ended);
         match &mut child {

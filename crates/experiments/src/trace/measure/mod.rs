@@ -35,7 +35,7 @@ use blame::names::{Names, map_of, message, parse};
 use blame::namespace::own_number;
 use blame::places;
 use blame::preempted::Preempted;
-use blame::sampling::{self, profile::Profile};
+use blame::sampling::profile::Profile;
 use blame::switches::{Live, Switches};
 use blame::time::{Ticks, Time};
 use blame::waits::Waits;
@@ -452,7 +452,7 @@ impl Watch<'_> {
     fn sample(&mut self) -> Duration {
         let now_s = self.began.elapsed().as_secs_f64();
         let (profile, region) = (&mut self.profile, self.memory.region());
-        sampling::paced(|| profile.sample(&self.sampled, Some(region), now_s)) * self.recording.pause_factor()
+        profile.sample(&self.sampled, Some(region), now_s) * self.recording.pause_factor()
     }
 
     /// Returns whether the user wants less than every single wait and hold.

@@ -1,9 +1,9 @@
 //! Causes by the kind of lock: conditions that wake threads for nothing, locks of libraries, of the kernel and of
 //! interpreters, loops that spin, and locks that are tried again and again.
 
+use super::super::LEAST_READY;
 use super::super::objects::{INTERPRETER, MAP, Object, function_in};
 use super::super::rows::Rows;
-use super::super::verdict::LEAST_READY;
 use super::super::{Cause, Evidence, Measure};
 use super::Limits;
 use crate::trace::evidence::{Library, NotedPair};

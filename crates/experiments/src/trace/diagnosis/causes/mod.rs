@@ -36,6 +36,10 @@ impl Evidence {
             Wait::Hidden if object.spins => Some(self.of_spin(object, limits)),
             Wait::Lock(_) if object.is_polled() => self.polled(object, rows, limits),
             Wait::Lock(slot) => self.herd(slot, object).or_else(|| self.holders(object, rows, limits)),
+            // Several threads have it at a time, so none of them is what the record takes for the holder.
+            Wait::Word { .. } if self.is_pool(object) => {
+                self.peers(object, rows, row.and_then(Shares::by_record).is_some(), limits)
+            }
             // The record knows the threads that had the word in turn, and samples what these did. A semaphore's threads do not
             // have it in turn.
             _ if object.has_known_holders() && object.kind != FrameKind::Semaphore.name() => {
