@@ -881,6 +881,17 @@ mod tests {
     }
 
     #[test]
+    fn name_of_a_function_decides_nothing_where_the_use_is_known() {
+        let uses = [Purpose::Exclusion, Purpose::Pool, Purpose::Work, Purpose::Turns];
+        for purpose in uses.map(Some) {
+            let of_names = [None, Some(Kind::Mutex), Some(Kind::Semaphore)];
+            let by_use = of_names.map(|kind| kind_by_use(purpose, kind, kind.is_some()));
+            assert_eq!(by_use, [by_use[0]; 3], "{purpose:?}");
+        }
+        assert_eq!(kind_by_use(Some(Purpose::Pool), Some(Kind::Semaphore), false), Some(Kind::Semaphore));
+    }
+
+    #[test]
     fn functions_of_libraries_are_known_by_their_files() {
         let own = [
             ("/srv/server", "/srv/src/server.c:3"),

@@ -166,3 +166,23 @@ pub(super) fn room(waited: &mut BTreeMap<Wait, Waited>, object: Wait) -> Option<
     let has_room = waited.len() < MOST_OBJECTS || waited.contains_key(&object);
     has_room.then(|| waited.entry(object).or_default())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_of_most_waiters_is_that_of_the_largest_number() {
+        let waited = |counts: &[(usize, f64)]| {
+            let mut waited = Waited::default();
+            counts.iter().for_each(|(count, seconds)| waited.note_waiters(*count, *seconds));
+            waited
+        };
+        let mut one = waited(&[(2, 1.0), (3, 0.5), (2, 4.0), (3, 0.25)]);
+        assert_eq!((one.most_waiters, one.most_waiters_s), (3, 0.75));
+        one.add(&waited(&[(3, 1.0), (1, 9.0)]));
+        assert_eq!((one.most_waiters, one.most_waiters_s), (3, 1.75));
+        one.add(&waited(&[(4, 0.125)]));
+        assert_eq!((one.most_waiters, one.most_waiters_s), (4, 0.125));
+    }
+}

@@ -83,7 +83,10 @@ impl Call {
         }
         let attaches = self.words.iter().any(|word| word.starts_with("--pid="));
         let program = PROGRAMS.iter().find(|(command, _)| *command == self.command && !attaches);
-        contend.args(program.into_iter().flat_map(|(_, words)| *words));
+        // One command is compared between revisions.
+        let has_revisions = self.words.iter().any(|word| word.starts_with("--revisions="));
+        let count = if has_revisions { 1 } else { usize::MAX };
+        contend.args(program.into_iter().flat_map(|(_, words)| *words).take(count));
         contend.env("CONTEND_ARCHIVE", "").current_dir(folder());
         contend.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         contend.spawn().expect("the binary starts")
@@ -92,6 +95,11 @@ impl Call {
     /// Runs it for a second; returns how long it took, and its status.
     fn run(&self) -> (Duration, Option<i32>) {
         end(&mut self.start("1"))
+    }
+
+    /// Returns whether it measures nothing: with some flags a command prints something, whatever the others are.
+    fn only_prints(&self) -> bool {
+        self.words.iter().any(|word| ["--explain", "--list"].contains(&word.as_str()))
     }
 
     fn shown(&self) -> String {
@@ -136,11 +144,19 @@ impl Surroundings {
     }
 }
 
-/// Returns the directory in which the calls run, and leave what they write.
-fn folder() -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ends");
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
+/// Returns the directory in which the calls run, and leave what they write: a repository with a revision.
+fn folder() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ends");
+        std::fs::create_dir_all(&folder).unwrap();
+        let author = ["-c", "user.name=contend", "-c", "user.email=contend@localhost"];
+        for words in [&["init", "--quiet"][..], &["commit", "--quiet", "--allow-empty", "-m", "empty"]] {
+            let git = Command::new("git").args(author).args(words).current_dir(&folder).status();
+            assert!(git.is_ok_and(|status| status.success()), "git {words:?}");
+        }
+        folder
+    })
 }
 
 impl Drop for Surroundings {
@@ -162,7 +178,9 @@ fn spellings(flag: &clap::Arg, here: &Surroundings) -> Vec<Vec<String>> {
         "PID" => vec![here.process.id().to_string()],
         "PORT" => vec![here.listener.local_addr().unwrap().port().to_string()],
         "COMMAND" => vec!["true".to_owned()],
-        "FILE" | "DIR" | "PATH" => vec![folder().join("file").display().to_string()],
+        "REV1,REV2" => vec!["HEAD,HEAD".to_owned()],
+        "FILE" | "PATH" => vec![folder().join("file").display().to_string()],
+        "DIR" => vec![folder().display().to_string()],
         "FORMAT" => vec!["perfetto".to_owned()],
         _ => Vec::new(),
     };
@@ -260,6 +278,9 @@ fn every_run_ends_near_its_time() {
     };
     let late: Vec<String> = took.iter().filter_map(late).collect();
     assert!(late.is_empty(), "{late:#?}");
+    let printed: Vec<String> =
+        took.iter().filter(|(_, call)| call.only_prints()).map(|(_, call)| call.shown()).collect();
+    println!("seen: {} calls measure nothing: {}", printed.len(), printed.join("; "));
     assert!(refused.is_empty(), "no value is known for {refused:?}");
 }
 

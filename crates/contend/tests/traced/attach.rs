@@ -8,6 +8,7 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// A program that waits for a line, and then becomes one with known waits: so the watching begins before it does.
@@ -99,15 +100,17 @@ fn a_process_that_cannot_be_watched_is_named_with_the_reason() {
 
 /// Starts a process that does not wait for a line; returns `None`, and says so, where no process can be watched.
 fn watched(program: &Path, arguments: &[&str]) -> Option<Child> {
-    let mut watched = Command::new(program).args(arguments).stdout(Stdio::piped()).spawn().unwrap();
-    let output = attach(&std::process::id().to_string(), &["--seconds", "0.1"]).output().unwrap();
-    if String::from_utf8_lossy(&output.stderr).contains("needs root") {
-        let _ = watched.kill();
-        watched.wait().unwrap();
+    // Before the program begins, which may not run for long.
+    static NEEDS_ROOT: OnceLock<bool> = OnceLock::new();
+    let needs_root = NEEDS_ROOT.get_or_init(|| {
+        let output = attach(&std::process::id().to_string(), &["--seconds", "0.1"]).output().unwrap();
+        String::from_utf8_lossy(&output.stderr).contains("needs root")
+    });
+    if *needs_root {
         println!("skipped: needs root and a tracefs");
         return None;
     }
-    Some(watched)
+    Some(Command::new(program).args(arguments).stdout(Stdio::piped()).spawn().unwrap())
 }
 
 /// Returns the record of a process.

@@ -249,6 +249,22 @@ mod tests {
     use super::*;
     use crate::trace::diagnosis::places::tests::path;
 
+    /// Seven samples of a busy second found a lock that was none.
+    #[test]
+    fn few_samples_alone_show_no_lock() {
+        let found = |count, has_calls| {
+            let samples = blame::sampling::samples::Samples { count, ..Default::default() };
+            let evidence = Evidence { samples, has_calls, ..Evidence::default() };
+            evidence.doubt(Some(Verdict::Locks), &Budget::default(), &[], 1.0, 0.0)
+        };
+        assert_eq!(found(7, false), Some(Doubt::TooFew { count: 7 }));
+        assert_eq!(
+            [found(7, true), found(LEAST_SAMPLES, false)],
+            [None, None],
+            "each call was recorded, or they are enough"
+        );
+    }
+
     #[test]
     fn library_sleeps_for_the_program_only_where_that_called_it() {
         assert!(sleeps_for_caller(&path(&[("lib:busy", true), ("lib:step", true), ("save", false)])));

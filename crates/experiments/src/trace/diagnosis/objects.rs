@@ -793,6 +793,21 @@ mod tests {
     }
 
     #[test]
+    fn channel_whose_readers_hardly_ever_all_wait_may_be_a_lock() {
+        let read = Wait::Call { number: 0, part: Part::Work, file: 7 };
+        let mut reader = Life::default();
+        reader.waits.insert(read, 1.0);
+        let mut evidence = Evidence { elapsed_s: 2.0, ..Evidence::default() };
+        evidence.samples.lives = vec![reader; 2];
+        let takes_turns = |most_waiters, most_waiters_s| {
+            evidence.takes_turns(read, &Waited { most_waiters, most_waiters_s, ..Waited::default() })
+        };
+        assert!(takes_turns(1, 1.5), "one of them has it");
+        assert!(takes_turns(2, 0.05), "it was handed on between the looks at two threads");
+        assert!(!takes_turns(2, 0.5), "both wait for work");
+    }
+
+    #[test]
     fn semaphore_that_its_waiters_do_not_post_is_not_a_lock() {
         assert_eq!(part_of_semaphore(Some(true), false, 4), Part::Lock);
         assert_eq!(part_of_semaphore(Some(false), true, 4), Part::Work);
