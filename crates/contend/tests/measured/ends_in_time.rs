@@ -28,6 +28,7 @@ const RUNS: &[(&str, &[&str])] = &[
             "--lock sysv --children 200 --processes",
             "--children 1,2,4,8,16,32,64 --run 500ms",
             "--lock std --children 64 --ramp",
+            "--lock std --children 2 --locks 2 --zipf 1",
         ],
     ),
     ("noise", &["", "--remedies", "--competitors 64", "--samples 100000000", "--wake 1ms,10ms"]),
@@ -50,8 +51,17 @@ const PROGRAMS: &[(&str, &[&str])] = &[
 const VALUES: &[&str] =
     &["10ms", "2", "1s", "0.5", "50%", "true", "fifo:1", "0,1", "0", "slower:5%", "std", "10", "10000", "n=1,2"];
 /// Commands and flags that cannot be run here: the screen stays until a key is pressed, a container needs an engine and a control
-/// group a hierarchy that may be written, and without an end by a signal there is no other.
-const LEFT_OUT: &[(&str, &str)] = &[("top", ""), ("", "container"), ("", "cgroup"), ("", "until_signal"), ("", "help")];
+/// group a hierarchy that may be written, without an end by a signal there is no other, a thorough survey takes the time that it
+/// needs, and interim results are for contend's own screen.
+const LEFT_OUT: &[(&str, &str)] = &[
+    ("survey", "thorough"),
+    ("", "live_to"),
+    ("top", ""),
+    ("", "container"),
+    ("", "cgroup"),
+    ("", "until_signal"),
+    ("", "help"),
+];
 /// A run ends this long after its time at the latest, and this long after a signal. In a development build, the analysis of
 /// what hundreds of threads did in a second takes several seconds itself.
 const LATEST: Duration = Duration::from_secs(if cfg!(debug_assertions) { 12 } else { 3 });
