@@ -132,6 +132,8 @@ enum Measure {
 const LOCKS_SHARE: f64 = 0.1;
 /// Less waiting than this part of one thread's run time is not a problem, whatever its share of little work.
 const LEAST_WAIT: f64 = 0.05;
+/// Sampled seconds from which holders are known well enough.
+const ENOUGH_S: f64 = 0.1;
 /// Threads that were ready lacked CPUs if they were so for this part of one thread's run time.
 const LEAST_READY: f64 = 0.3;
 /// Nearly all CPUs are in use from this part of them on.

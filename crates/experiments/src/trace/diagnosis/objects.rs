@@ -1,9 +1,8 @@
 //! The objects that were waited for, with names: the locks that the library noted, futex words, and loops that spin.
 
-use super::Evidence;
 use super::activity::Activity;
-use super::causes::ENOUGH_S;
 use super::rows::Rows;
+use super::{ENOUGH_S, Evidence};
 use crate::trace::evidence::NotedLock;
 use crate::trace::python_locks::{PythonPlace, is_work};
 use crate::trace::record::{HolderWait, IN_TURN, Row, UNKNOWN};

@@ -9,7 +9,7 @@ mod shares;
 
 pub(super) use kinds::vain_share;
 pub(super) use limits::{Limits, limited_cpus};
-pub(super) use shares::{ENOUGH_S, Shares};
+pub(super) use shares::Shares;
 
 use super::objects::{FILE_LOCK, MAP, Object};
 use super::rows::Rows;

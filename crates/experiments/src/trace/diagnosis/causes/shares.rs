@@ -1,12 +1,10 @@
 //! The parts of the whole wait for a lock, by the state of its holder.
 
+use super::super::ENOUGH_S;
 use crate::trace::evidence::Evidence;
 use crate::trace::record::Row;
 use blame::sampling::priority::Priority;
 use blame::sampling::waited::{Holder, Peers, Waited};
-
-/// Sampled seconds from which holders are known well enough.
-pub(in crate::trace::diagnosis) const ENOUGH_S: f64 = 0.1;
 
 /// The part of a wait that may be unknown before the samples are used instead for the holders' activity.
 const MOST_UNKNOWN: f64 = 0.2;
