@@ -2,9 +2,10 @@
 //!
 //! Their results depend on the machine, so `cargo test` omits them: their programs have `test = false` in their
 //! manifests, and the few among unit tests are ignored and in a module `measured`. Each program has a line in its
-//! manifest, `[package.metadata.measured.NAME]`, with what it needs and how many of its tests run at once. The programs
-//! run one after the other. A failed test runs once more, alone, after all others, and must pass then; where more than
-//! [`MOST_FAILURES`] failed, nothing is repeated.
+//! manifest, `[package.metadata.measured.NAME]`, with what it needs and how many of its tests may run at once: never more
+//! than there are CPUs, since a watched program that gets no CPU waits for that. The programs run one after the other. A
+//! failed test runs once more, alone, after all others, and must pass then; where more than [`MOST_FAILURES`] failed,
+//! nothing is repeated.
 
 use crate::sbom::metadata;
 use anyhow::{Context, bail, ensure};
@@ -92,11 +93,12 @@ pub fn measured(arguments: &[String]) -> anyhow::Result<()> {
     if request.is_list {
         return list(&programs, &request.filters);
     }
+    let cpus = std::thread::available_parallelism()?.get() as u64;
     let (mut passed, mut failed, mut skipped) = (0, Vec::new(), BTreeMap::new());
     for program in &programs {
         let began = Instant::now();
         println!("\n== {} {}; needs {}", program.package, program.name, program.needs);
-        let results = program.run(&request.filters, program.at_once, false)?;
+        let results = program.run(&request.filters, program.at_once.min(cpus), false)?;
         println!("   {:.0} s", began.elapsed().as_secs_f64());
         passed += results.passed;
         failed.extend(results.failed.into_iter().map(|test| (program, test)));

@@ -107,8 +107,7 @@ pub fn kind_by_use(purpose: Option<Purpose>, kind: Option<Kind>, is_named: bool)
     match purpose {
         // Its threads ask and answer, and each thread dump that contend requests makes them do so.
         _ if kind == Some(Kind::Machine) => kind,
-        None => kind,
-        Some(Purpose::Pool) => of_library,
+        None | Some(Purpose::Pool) => of_library,
         Some(Purpose::Turns) => {
             of_library.filter(|kind| !matches!(kind, Kind::Condition | Kind::Semaphore | Kind::Park))
         }
@@ -354,19 +353,13 @@ pub fn is_lock_wrapper(function: &str) -> bool {
     WRAPPERS.iter().any(|wrapper| function.starts_with(wrapper))
 }
 
-/// Returns whether a function's name says that all it does is to acquire a lock: `my_lock`, `SpinLock::Acquire()`. It
-/// is the program's own lock, and the caller is the waiter.
-fn is_lock_function(function: &str) -> bool {
-    let is_lock = |word: &String| matches!(&**word, "lock" | "acquire" | "spinlock" | "mutex" | "rdlock" | "wrlock");
-    words_of(function).iter().any(is_lock)
-}
-
-/// Returns whether a function's name says that it acquires a lock and does no more: `fair_lock`, `Gate::lockShared()`.
-fn is_named_lock_alone(function: &str) -> bool {
+/// Returns whether a function's name says that it acquires a lock and does no more: `my_lock`, `SpinLock::Acquire()`,
+/// `Gate::lockShared()`. It may be the program's own lock, and then its caller is the waiter.
+fn is_named_lock(function: &str) -> bool {
     let mut words = words_of(function);
-    let how = ["shared", "exclusive", "upgrade", "read", "write"];
+    let how = ["shared", "exclusive", "upgrade", "read", "write", "contended", "slow"];
     words.pop_if(|word| how.contains(&word.as_str()));
-    let is_lock = |word: &str| matches!(word, "lock" | "mutex" | "rdlock" | "wrlock");
+    let is_lock = |word: &str| matches!(word, "lock" | "acquire" | "spinlock" | "mutex" | "rdlock" | "wrlock");
     let is_negated = words.iter().any(|word| matches!(word.as_str(), "no" | "without"));
     words.last().is_some_and(|word| is_lock(word)) && !is_negated
 }
@@ -538,28 +531,28 @@ impl Frames {
         let source = site.source.as_deref().unwrap_or_default();
         let is_in_c_library = is_c_library(file) || is_of_c_library(symbol) || self.is_static_allocator(symbol);
         let is_in_library = is_in_c_library || is_runtime_file(file);
-        // A lock of the program's own may wait by an atomic, and so may a queue from which threads acquire jobs.
+        // A lock of the program's own may wait by an atomic or a condition, and so may a queue from which threads acquire jobs.
         let is_named = match self.kind {
-            None => is_lock_function(symbol),
-            Some(Kind::Park) => is_lock_function(symbol) && !symbol.to_ascii_lowercase().contains("acquire"),
-            // A queue's `lock_and_pop` waits for work by the condition.
-            Some(Kind::Condition) => is_lock_function(symbol) && is_named_lock_alone(symbol),
-            _ => false,
+            None => is_named_lock(symbol),
+            Some(Kind::Park | Kind::Condition) => {
+                is_named_lock(symbol) && !symbol.to_ascii_lowercase().contains("acquire")
+            }
+            Some(_) => false,
         };
-        let is_own_lock = *is_outside && is_named;
-        let is_runtime = is_in_library
-            || is_own_lock
+        let is_of_language = is_in_library
             || symbol.starts_with("runtime.")
             || is_lock_wrapper(symbol)
             || is_of_channel(symbol)
             || is_of_tokio(symbol)
             || is_wrapper(symbol, source);
+        let is_own_lock = *is_outside && is_named && !is_of_language;
+        let is_runtime = is_of_language || is_own_lock;
         let is_of_library = is_of_library(path, source);
         // The runtime's functions say what kind it is.
         if *is_outside && is_runtime {
             self.learn_kind(symbol, is_in_library, is_in_c_library);
         }
-        if is_own_lock && matches!(self.kind, None | Some(Kind::Park | Kind::Condition)) {
+        if is_own_lock {
             self.kind = Some(Kind::Mutex);
             self.is_named_lock = true;
         }
@@ -673,7 +666,7 @@ impl Frame {
     /// Returns whether its name says that it is a function of a lock, or one that waits.
     fn is_of_lock(&self) -> bool {
         let function = self.site.symbol.as_deref().unwrap_or_default();
-        is_lock_wrapper(function) || is_lock_function(function) || KINDS.iter().any(|(part, _)| function.contains(part))
+        is_lock_wrapper(function) || is_named_lock(function) || KINDS.iter().any(|(part, _)| function.contains(part))
     }
 }
 
@@ -757,10 +750,22 @@ mod tests {
         for name in
             ["my_lock", "spin_acquire", "SpinLock::Acquire()", "lock_contended+0x12", "TicketLock::lock", "acquireLock"]
         {
-            assert!(is_lock_function(name), "{name}");
+            assert!(is_named_lock(name), "{name}");
         }
-        for name in ["my_unlock", "block_io", "clock_read", "unlocked", "deadlock_check", "update", "locksmith"] {
-            assert!(!is_lock_function(name), "{name}");
+        let others = [
+            "my_unlock",
+            "block_io",
+            "clock_read",
+            "unlocked",
+            "deadlock_check",
+            "update",
+            "locksmith",
+            "lock_and_pop",
+            "known_lock_problems::{{closure}}",
+            "wait_without_lock",
+        ];
+        for name in others {
+            assert!(!is_named_lock(name), "{name}");
         }
     }
 

@@ -24,6 +24,8 @@ pub struct Terminal {
 
 /// A hang is one at any speed of the machine.
 pub const PATIENCE: Duration = Duration::from_secs(300);
+/// Lines that have left the screen at its top, and that a user could scroll back to.
+const HISTORY: usize = 1_000;
 
 impl Terminal {
     /// Starts `contend screen` with an archive, or none, on a terminal of this size.
@@ -57,7 +59,7 @@ impl Terminal {
             });
         }
         let child = command.spawn().expect("the binary starts");
-        let shown = Arc::new(Mutex::new(Parser::new(lines, columns, 0)));
+        let shown = Arc::new(Mutex::new(Parser::new(lines, columns, HISTORY)));
         let keyboard = File::from(master);
         let reader = std::thread::spawn({
             let (shown, mut terminal) = (Arc::clone(&shown), keyboard.try_clone().unwrap());
@@ -153,7 +155,7 @@ impl Terminal {
 
     /// Waits for the end: the terminal is restored, and no child is left.
     ///
-    /// Returns the status, and the last screen.
+    /// Returns the status, and the last screen with what has left it at its top.
     pub fn end(mut self) -> (ExitStatus, String) {
         let until = Instant::now() + PATIENCE;
         while !self.has_ended() {
@@ -170,7 +172,8 @@ impl Terminal {
         let modes = modes(&self.own.take().unwrap());
         self.reader.take().unwrap().join().unwrap();
         assert!(self.is_plain() && modes == self.before, "the terminal is not as it was:\n{}", self.text());
-        (status, self.text())
+        let above = scrolled_back(self.shown.lock().unwrap().screen_mut());
+        (status, above + &self.text())
     }
 
     /// Returns the descendants of the process.
@@ -210,6 +213,20 @@ fn listen(terminal: &mut File, shown: &Mutex<Parser>) {
     while let Ok(length @ 1..) = terminal.read(&mut bytes) {
         shown.lock().unwrap().process(&bytes[..length]);
     }
+}
+
+/// Returns the lines that have left the screen, of which only the first one shown at each offset is read.
+fn scrolled_back(screen: &mut Screen) -> String {
+    screen.set_scrollback(HISTORY);
+    let columns = screen.size().1;
+    let mut text = String::new();
+    for offset in (1..=screen.scrollback()).rev() {
+        screen.set_scrollback(offset);
+        text += &screen.rows(0, columns).next().unwrap_or_default();
+        text.push('\n');
+    }
+    screen.set_scrollback(0);
+    text
 }
 
 /// The colours of a dark terminal by their numbers: eight, and their light forms.

@@ -105,28 +105,28 @@ fn by_with(threads: &[&mut Looked], waiter: usize) -> Option<usize> {
     single((0..threads.len()).filter(|place| holds(threads[*place])))
 }
 
-/// Returns the only other thread that has the lock's address on its stack, as guards have it; or the waiter itself, if no
-/// other thread refers to the lock. Semaphores are also signals, which no thread owns.
+/// Returns the only other thread that has the lock's address on its stack, as guards have it. If no other thread refers to
+/// the lock, that is the waiter itself, where it did before it made the call that waits. Semaphores are also signals, which
+/// no thread owns, and a lock that only a function's name makes one may be neither.
 fn by_stack(threads: &[&mut Looked], waiter: usize) -> Option<usize> {
-    let Wait::Lock(lock) = &threads[waiter].thread.wait else { return None };
+    let own = &threads[waiter];
+    let Wait::Lock(lock) = &own.thread.wait else { return None };
     let kinds = [Kind::Mutex, Kind::RwLock, Kind::Lock].map(Kind::name);
     if !kinds.contains(&&*lock.kind) || lock.is_shared {
         return None;
     }
-    let address = lock.address.to_ne_bytes();
     let waits = |one: &Looked| matches!(&one.thread.wait, Wait::Lock(other) if other.address == lock.address);
-    let refers = |one: &Looked| one.stack.chunks_exact(address.len()).any(|word| word == address);
-    let mut others = (0..threads.len()).filter(|place| !waits(threads[*place]) && refers(threads[*place]));
+    let refers = |one: &Looked| !waits(one) && one.refers_to(lock.address);
+    let mut others = (0..threads.len()).filter(|place| refers(threads[*place]));
     match (others.next(), others.next()) {
         (Some(owner), None) => Some(owner),
-        (None, _) if threads.iter().filter(|one| waits(one)).count() == 1 && is_followed(threads) => Some(waiter),
+        (None, _) => {
+            let is_alone = threads.iter().filter(|one| waits(one)).count() == 1;
+            let is_seen = threads.iter().all(|one| one.is_whole());
+            (is_alone && is_seen && !own.frames.is_named_lock && own.referred_to_before(lock.address)).then_some(waiter)
+        }
         _ => None,
     }
-}
-
-/// Returns whether the stack of each thread could be read.
-fn is_followed(threads: &[&mut Looked]) -> bool {
-    threads.iter().all(|one| !one.stack.is_empty())
 }
 
 fn single(mut places: impl Iterator<Item = usize>) -> Option<usize> {

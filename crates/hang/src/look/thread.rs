@@ -39,8 +39,33 @@ pub struct Looked {
     pub futex: u64,
     /// The function that the program calls to acquire the lock that it waits for.
     pub acquires_by: Option<u64>,
+    /// The address at which the program goes on after that call.
+    pub goes_on_at: Option<u64>,
     /// The time until its wait for a futex ends.
     pub left_s: Option<f64>,
+}
+
+impl Looked {
+    /// Returns whether an address is on its stack, as guards have it.
+    pub fn refers_to(&self, address: u64) -> bool {
+        words(&self.stack).any(|word| word == address)
+    }
+
+    /// Returns whether an address is in its part of the stack that is older than the call by which it acquires a lock: the
+    /// call's own part has the address of the lock in any case.
+    pub fn referred_to_before(&self, address: u64) -> bool {
+        let older = words(&self.stack).skip_while(|word| Some(*word) != self.goes_on_at);
+        self.goes_on_at.is_some() && older.skip(1).any(|word| word == address)
+    }
+
+    /// Returns whether its whole stack was read.
+    pub fn is_whole(&self) -> bool {
+        (1..STACK).contains(&self.stack.len())
+    }
+}
+
+fn words(stack: &[u8]) -> impl Iterator<Item = u64> {
+    stack.as_chunks().0.iter().map(|word| u64::from_ne_bytes(*word))
 }
 
 impl View<'_> {
@@ -55,6 +80,7 @@ impl View<'_> {
             is_parking: false,
             futex: 0,
             acquires_by: None,
+            goes_on_at: None,
             left_s: None,
         };
         let call = match state {
@@ -87,6 +113,7 @@ impl View<'_> {
             is_parking,
             futex: call.arguments[0],
             acquires_by: path.acquires_by,
+            goes_on_at: path.goes_on_at,
             left_s: call.left_s(self.pid),
         }
     }
@@ -145,8 +172,8 @@ impl View<'_> {
         let owns: Vec<bool> =
             frames.frames.iter().map(|frame| is_own(frame) && !self.is_extension(frame, names, python)).collect();
         let innermost = owns.iter().position(|is_own| *is_own);
-        let acquired = innermost.and_then(|place| sites.get(&frames.frames[place].begin));
-        let acquired = acquired.and_then(|(_, at)| target(self.pid, *at));
+        let goes_on_at = innermost.and_then(|place| sites.get(&frames.frames[place].begin)).map(|(_, at)| *at);
+        let acquired = goes_on_at.and_then(|at| target(self.pid, at));
         let mut sources: HashMap<String, Option<String>> = HashMap::new();
         let frame = |(place, frame): (usize, &blame::frames::Frame)| {
             let call = sites.get(&frame.begin).filter(|_| frame.begin != 0);
@@ -171,7 +198,7 @@ impl View<'_> {
             }
         };
         let handler = frames.frames.iter().enumerate().map(frame).collect();
-        Path { frames, handler, interrupted: Vec::new(), acquires_by: acquired }
+        Path { frames, handler, interrupted: Vec::new(), acquires_by: acquired, goes_on_at }
     }
 
     fn statements(&self, source: &str, known: &mut HashMap<String, Option<String>>) -> (Vec<String>, Option<String>) {
@@ -361,6 +388,7 @@ struct Path {
     handler: Vec<Frame>,
     interrupted: Vec<Frame>,
     acquires_by: Option<u64>,
+    goes_on_at: Option<u64>,
 }
 
 /// Returns whether a function is the program's own: none of a library, and none that the linker or the compiler adds.
