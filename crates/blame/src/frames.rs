@@ -269,9 +269,10 @@ const CHANNELS: [&str; 8] = [
     "tokio::sync::mpsc::",
 ];
 
+/// The file of the library that contend loads into programs.
+pub const OWN_LIBRARY: &str = "memfd:contend-interpose";
 /// Libraries that are a language's own.
-const RUNTIME: [&str; 8] =
-    ["libgomp", "libomp", "libiomp", "libtbb", "libstdc++", "libc++", "libgcc_s", "memfd:contend-interpose"];
+const RUNTIME: [&str; 8] = ["libgomp", "libomp", "libiomp", "libtbb", "libstdc++", "libc++", "libgcc_s", OWN_LIBRARY];
 
 /// Directories of a system's libraries.
 const LIBRARY_DIRECTORIES: [&str; 9] = [
@@ -304,6 +305,7 @@ fn is_of_library(path: &str, source: &str) -> bool {
     let is_shared_object = path.rsplit('/').next().is_some_and(|file| file.contains(".so"));
     is_of_rust
         || is_shared_object && LIBRARY_DIRECTORIES.iter().any(|directory| path.starts_with(directory))
+        || is_shared_object && LIBRARY_SOURCES.iter().any(|directory| path.contains(directory))
         || LIBRARY_SOURCES.iter().any(|directory| source.contains(directory))
 }
 
@@ -401,6 +403,11 @@ fn kind_of_library(file: &str) -> Option<Kind> {
 
 fn is_runtime_file(file: &str) -> bool {
     RUNTIME.iter().any(|own| file.starts_with(own)) || is_c_library(file) || is_interpreter(file)
+}
+
+/// Returns whether the file at this path is a module of Python's own library, wherever that is installed.
+fn is_of_interpreter(path: &str) -> bool {
+    path.contains("/lib-dynload/")
 }
 
 /// Functions of the C library by which threads wait, begin or call the kernel. In a program that was linked statically
@@ -530,7 +537,7 @@ impl Frames {
         let symbol = site.symbol.as_deref().unwrap_or_default();
         let source = site.source.as_deref().unwrap_or_default();
         let is_in_c_library = is_c_library(file) || is_of_c_library(symbol) || self.is_static_allocator(symbol);
-        let is_in_library = is_in_c_library || is_runtime_file(file);
+        let is_in_library = is_in_c_library || is_runtime_file(file) || is_of_interpreter(path);
         // A lock of the program's own may wait by an atomic or a condition, and so may a queue from which threads acquire jobs.
         let is_named = match self.kind {
             None => is_named_lock(symbol),

@@ -121,6 +121,11 @@ impl Life {
         (0..2).map(|sum| self.sum_s(sum)).sum()
     }
 
+    /// Returns how long it was on a CPU.
+    pub fn ran_s(&self) -> f64 {
+        self.sum_s(0)
+    }
+
     /// Returns how long it was on a CPU, or ready for one without it: the first or the second of the kernel's sums.
     pub(super) fn sum_s(&self, sum: usize) -> f64 {
         self.sums[sum].saturating_sub(self.before[sum]) as f64 / 1e9

@@ -10,6 +10,7 @@ pub mod clock;
 pub mod file_locks;
 mod holders;
 pub mod life;
+pub mod modes;
 pub mod moments;
 mod notes;
 pub mod priority;

@@ -10,6 +10,7 @@ use super::clock::{Clock, Pace};
 use super::file_locks::{self, FileLocks, file_of, is_of_file};
 use super::holders::{Seen, holders, judge, note_peers, object};
 use super::life::{Life, allowed};
+use super::modes::Accounts;
 use super::moments::{Done, Moments, Turn};
 use super::notes::{CONDITION, Note, size_of_lock, threads_of};
 use super::priority::Priority;
@@ -84,6 +85,9 @@ pub struct Profile {
     yielding: HashMap<Path, u64>,
     /// All samples of threads on a CPU, by path.
     running: HashMap<Path, u64>,
+    /// The time that threads ran in functions of Python, in seconds.
+    ran_python: BTreeMap<Path, f64>,
+    accounts: Accounts,
 }
 
 /// Processes whose stacks are unwound.
@@ -99,6 +103,8 @@ const MOST_ENDED: usize = 4_096;
 /// Locks of each thread whose holds are kept.
 const MOST_HOLDS: usize = 256;
 
+/// Samples after which the account of a process is read again.
+const ACCOUNT_PERIOD: u64 = 16;
 /// Samples after which the name, the CPUs and the limit of a thread are read again, which may change at any time.
 const NAME_PERIOD: u64 = 64;
 
@@ -139,6 +145,8 @@ impl Profile {
         self.yielding.clear();
         self.lines.begin_part();
         self.running.clear();
+        self.ran_python.clear();
+        self.accounts.begin_part();
         (self.samples, self.lost, self.spins.count) = (0, 0, 0);
         self.lives.values_mut().for_each(Life::begin_part);
         // A service that is watched for hours has new paths all the time.
@@ -186,6 +194,9 @@ impl Profile {
         let file_locks = if *waits_for_files { FileLocks::read() } else { FileLocks::default() };
         let samples = sampler.sample(processes, more);
         self.samples += 1;
+        if self.samples % ACCOUNT_PERIOD == 1 {
+            processes.iter().for_each(|process| self.accounts.learn(*process));
+        }
         self.pythons.values_mut().for_each(Python::begin_sample);
         let seen: Vec<Seen> = samples
             .into_iter()
@@ -194,9 +205,15 @@ impl Profile {
                 let path = known.or_else(|| self.unwound(sample.process, Some(sample.thread), &stack()?));
                 let may_hold = follows_words || note.as_ref().is_some_and(|note| !note.held.is_empty());
                 let is_runnable = sample.state == State::Runnable;
-                let ran_in =
-                    (is_runnable && may_hold).then(|| self.python_path(sample.process, sample.thread)).flatten();
-                Seen { ran_in, ..self.note(sample, note, path, region, now_s) }
+                let is_python = self.pythons.contains_key(&sample.process);
+                let ran_in = (is_runnable && (may_hold || is_python))
+                    .then(|| self.python_path(sample.process, sample.thread))
+                    .flatten();
+                let seen = Seen { ran_in, ..self.note(sample, note, path, region, now_s) };
+                if let Some(path) = ran_in.filter(|_| is_python) {
+                    *self.ran_python.entry(path).or_default() += seen.span * seen.ran_share;
+                }
+                seen
             })
             .collect();
         self.waits_for_files = seen.iter().any(|seen| seen.wait.is_some_and(is_of_file));
@@ -578,6 +595,8 @@ impl Profile {
             spinning: shares(&self.spinning),
             yielding: shares(&self.yielding),
             running: shares(&self.running),
+            ran_python: self.ran_python.clone(),
+            modes: self.accounts.modes(),
             cpu_limit: self.quotas.cpus(),
             refused_clock: self.refused_clock().map(str::to_owned),
             file_names: self.file_names.clone(),

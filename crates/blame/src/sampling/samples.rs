@@ -1,6 +1,7 @@
 //! The sums of the samples of a part of a trace, as plain data, which the diagnosis reads.
 
 use super::life::{Allowed, Life};
+use super::modes::Modes;
 use super::priority::Priority;
 use super::waited::{Path, Wait, Waited};
 use crate::pairs;
@@ -25,6 +26,11 @@ pub struct Samples {
     pub spinning: BTreeMap<Path, f64>,
     pub yielding: BTreeMap<Path, f64>,
     pub running: BTreeMap<Path, f64>,
+    /// The time that threads ran in functions of Python, in seconds.
+    #[serde(default)]
+    pub ran_python: BTreeMap<Path, f64>,
+    #[serde(default)]
+    pub modes: Modes,
     /// The CPUs that the control groups of the processes allow together, if all of them have a limit.
     pub cpu_limit: Option<f64>,
     /// Why the kernel refuses samples of threads on a CPU.
@@ -86,7 +92,8 @@ impl Samples {
     pub fn paths(&self) -> HashSet<Path> {
         let lives =
             self.lives.iter().flat_map(|life| life.path.into_iter().chain(life.places().map(|(_, path, _)| path)));
-        let on_cpus = [&self.spinning, &self.yielding, &self.running].into_iter().flat_map(BTreeMap::keys).copied();
+        let on_cpus = [&self.spinning, &self.yielding, &self.running, &self.ran_python];
+        let on_cpus = on_cpus.into_iter().flat_map(BTreeMap::keys).copied();
         lives.chain(on_cpus).chain(self.waited.values().flat_map(Waited::all_paths)).collect()
     }
 

@@ -16,18 +16,11 @@ const BUILDS: [&[&str]; 3] = [
 
 /// Attaches for a second; `None` where that needs a privilege.
 fn attached(programs: &Programs, program: &Path, argument: &str) -> Option<Value> {
-    let file = programs.path("attached.json");
     let mut running = Command::new(program).arg(argument).stdout(Stdio::null()).spawn().unwrap();
     sleep(Duration::from_millis(200));
-    let mut contend = Command::new(env!("CARGO_BIN_EXE_contend"));
-    let pid = running.id().to_string();
-    contend.args(["trace", "--pid", &pid, "--seconds", "1.2", "--format", "json", "--output"]).arg(&file);
-    let output = contend.env("CONTEND_ARCHIVE", "").stdin(Stdio::null()).output().unwrap();
+    let record = attached_to(programs, running.id());
     let _ = running.kill();
     running.wait().unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{stderr}");
-    let record: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     let codes: Vec<&str> =
         record["warnings"].as_array().unwrap().iter().filter_map(|warning| warning["code"].as_str()).collect();
     if codes.contains(&"no_futex_calls") {
@@ -35,6 +28,16 @@ fn attached(programs: &Programs, program: &Path, argument: &str) -> Option<Value
         return None;
     }
     Some(record)
+}
+
+fn attached_to(programs: &Programs, pid: u32) -> Value {
+    let file = programs.path("attached.json");
+    let mut contend = Command::new(env!("CARGO_BIN_EXE_contend"));
+    contend.args(["trace", "--pid", &pid.to_string(), "--seconds", "1.2", "--format", "json", "--output"]).arg(&file);
+    let output = contend.env("CONTEND_ARCHIVE", "").stdin(Stdio::null()).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap()
 }
 
 /// Returns the records of a program, launched and attached.
@@ -65,6 +68,37 @@ fn own_lock_is_one_whatever_its_functions_are_called() {
             assert!(is_known, "{}", context());
         }
     }
+}
+
+/// More buffers do not help threads whose output nobody reads.
+#[test]
+fn full_pipe_behind_a_stream_is_what_its_threads_wait_for() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("workers", &["-O2"]) else { return };
+    let record = traced(&programs, &[], &program, &["stream", "1500"]).record;
+    let found = findings(&record);
+    assert_eq!(found.first().map(|row| &row["rule"]), Some(&"stream_lock".into()), "{}", record["parameters"]);
+    let remedy = found[0]["remedy"].as_str().unwrap();
+    assert!(remedy.contains("reads") && !remedy.contains("buffer"), "{:#}", found[0]);
+}
+
+#[test]
+fn parent_that_was_watched_without_its_children_is_undecided() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("workers", &["-O2"]) else { return };
+    let mut parent = Command::new(&program).args(["parent", "20000"]).spawn().unwrap();
+    sleep(Duration::from_millis(200));
+    let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", parent.id())).unwrap();
+    let record = attached_to(&programs, parent.id());
+    for child in children.split_whitespace() {
+        let child = rustix::process::Pid::from_raw(child.parse().unwrap()).unwrap();
+        rustix::process::kill_process(child, rustix::process::Signal::KILL).unwrap();
+    }
+    parent.wait().unwrap();
+    let parameters = &record["parameters"];
+    assert_eq!(parameters["verdict"], "undecided", "{parameters}");
+    let reason = parameters["verdict_reason"].as_str().unwrap();
+    assert!(children.split_whitespace().all(|child| reason.contains(child)), "{reason}");
 }
 
 #[test]

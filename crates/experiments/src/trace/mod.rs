@@ -154,8 +154,10 @@ impl Experiment for Trace {
             };
             let children = children::Children::begin();
             let mut measured = attach::run(plan, run.session, &mut goroutines)?;
-            let hungry = children.finish(&measured.seen.parameters).map(Warning::from);
-            measured.seen.warnings.extend(hungry);
+            let hungry = children.finish(&measured.seen.parameters);
+            let unwatched = hungry.iter().flat_map(|hungry| &hungry.children).map(|child| child.pid);
+            measured.seen.evidence.unwatched = unwatched.collect();
+            measured.seen.warnings.extend(hungry.map(Warning::from));
             measured.seen.add_words(words.finish());
             goroutines.finish(&mut measured);
             let Judged { parameters, rows, warnings } = measured.seen.judged();

@@ -15,6 +15,10 @@ use std::collections::BTreeMap;
 const MOST_OF_TIME: f64 = 0.5;
 /// Fewer samples show by chance what is not so: a tenth of the time is expected in one of ten.
 const LEAST_SAMPLES: u64 = 10;
+/// A process whose threads have something to do for less of their time does nothing itself.
+const IDLE: f64 = 0.05;
+/// Processes that a sentence names.
+const MOST_NAMED: usize = 8;
 /// Samples hardly find a thread that lives for a shorter time.
 const SHORT_LIFE_S: f64 = 0.05;
 
@@ -80,6 +84,10 @@ pub(super) enum Doubt {
         covered: f64,
         are_short: bool,
     },
+    /// The processes hardly did anything themselves: their children do, which were not watched.
+    Children {
+        children: Vec<u32>,
+    },
     /// Locks are known by samples alone, and the threads were hardly looked at.
     TooFew {
         count: u64,
@@ -123,6 +131,14 @@ impl Doubt {
                  thread that they wait for.",
                 whole_percent(*share)
             ),
+            Self::Children { children } => {
+                let named: Vec<String> = children.iter().take(MOST_NAMED).map(u32::to_string).collect();
+                format!(
+                    "Undecided: this process does next to nothing itself, and its {} not watched: contend trace --pid {}.",
+                    if children.len() == 1 { "child is".to_owned() } else { format!("{} children are", children.len()) },
+                    named.join(",")
+                )
+            }
             Self::TooFew { count } => format!(
                 "Undecided: threads were looked at {} only: trace it for longer, or on a machine with an idle CPU.",
                 terminal::counted(*count as usize, "time")
@@ -160,6 +176,9 @@ impl Evidence {
                 return Some(Doubt::TooFew { count });
             }
             _ => return None,
+        }
+        if !self.unwatched.is_empty() && whole.busy_s() < IDLE * whole.lived_s {
+            return Some(Doubt::Children { children: self.unwatched.clone() });
         }
         // Where all CPUs are in use, such waits cost nothing.
         let uses_all_cpus = whole.on_cpu_s >= MANY_CPUS * self.cpus as f64 * self.elapsed_s;
@@ -248,6 +267,19 @@ fn sleeps_for_caller(frames: &Frames) -> bool {
 mod tests {
     use super::*;
     use crate::trace::diagnosis::places::tests::path;
+
+    /// The parent of worker processes waits for them, and is all that was watched.
+    #[test]
+    fn idle_process_with_busy_children_says_nothing_of_them() {
+        let doubt = |unwatched: &[u32], on_cpu_s| {
+            let evidence = Evidence { cpus: 2, elapsed_s: 4.0, unwatched: unwatched.to_vec(), ..Evidence::default() };
+            let whole = Budget { lived_s: 4.0, on_cpu_s, sleep_s: 4.0 - on_cpu_s, ..Budget::default() };
+            evidence.doubt(Some(Verdict::NotLocks), &whole, &[], 1.0, 0.1)
+        };
+        assert_eq!(doubt(&[7, 8], 0.1), Some(Doubt::Children { children: vec![7, 8] }));
+        assert_eq!(doubt(&[7, 8], 2.0), None, "it has work itself");
+        assert_eq!(doubt(&[], 0.1), None);
+    }
 
     /// Seven samples of a busy second found a lock that was none.
     #[test]

@@ -4,7 +4,7 @@ use super::activity::Activity;
 use super::objects::{Inner, Inners, Object, larger_pool};
 use super::{Cause, Evidence, Measure};
 use crate::trace::rules::Rule;
-use blame::frames::{Frame, Frames};
+use blame::frames::{Frame, Frames, OWN_LIBRARY};
 use blame::jvm::{JavaHolder, JavaLock, JavaPlace, JavaPool, LockKey, Shares, State};
 use blame::names::Site;
 use blame::sampling::budget::{Budget, Part};
@@ -15,7 +15,28 @@ use std::collections::BTreeMap;
 /// The type of a lock of `java.util.concurrent`.
 const JAVA_LOCK: &str = "java lock";
 
+/// Names of the threads in which HotSpot collects garbage. The last one also does other things while all threads stand still.
+const COLLECTORS: [&str; 6] = ["GC Thread", "G1 ", "ZWorker", "ZDriver", "Shenandoah", "VM Thread"];
+/// The part of the CPU time from which the collector is what threads wait for in the virtual machine.
+const COLLECTOR_SHARE: f64 = 0.3;
+
 impl Evidence {
+    /// Returns the part of the CPU time of Java programs that their garbage collectors used, where it is much.
+    pub(super) fn collector_share(&self) -> Option<f64> {
+        let lives = || self.samples.lives.iter().filter(|life| self.java.contains_key(&life.process));
+        let is_collector = |life: &&Life| COLLECTORS.iter().any(|name| life.name.starts_with(name));
+        let used_s: f64 = lives().filter(is_collector).map(Life::ran_s).sum();
+        let share = used_s / lives().map(Life::ran_s).sum::<f64>().max(1e-9);
+        (share >= COLLECTOR_SHARE).then_some(share)
+    }
+
+    /// Returns whether a thread waits in the virtual machine itself while that collects garbage.
+    pub(super) fn waits_for_collector(&self, frames: &Frames) -> bool {
+        // Contend's library is between the machine's functions and those of the C library.
+        let mut inner = frames.outside_c_library().skip_while(|frame| frame.site.label.starts_with(OWN_LIBRARY));
+        self.collector_share().is_some() && inner.next().is_some_and(|frame| frame.site.label.contains("libjvm.so"))
+    }
+
     /// Returns the purposes of a thread's waits for futex words, by the dumps. Empty for a thread that is not Java's, and
     /// for one that the dumps show in no wait.
     pub(super) fn java_shares(&self, life: &Life) -> Vec<(Part, f64)> {
@@ -430,6 +451,29 @@ mod tests {
         // The answer of another process.
         assert_eq!(of(Some((libc::SYS_read, Part::Work))).rule, Rule::HolderBlocked);
         assert_eq!(of(None).rule, Rule::HolderRan, "no sample found it blocked");
+    }
+
+    /// Threads wait in the virtual machine for the end of a collection, which its own threads compute.
+    #[test]
+    fn waits_in_the_machine_are_for_its_collector_where_that_runs() {
+        let frame = |label: &str, is_in_c_library| {
+            let site = Site { symbol: Some(label.into()), source: None, label: label.into() };
+            Frame { site, is_runtime: true, is_in_c_library, is_of_library: true, begin: 0 }
+        };
+        let wait = ["pthread_mutex_lock (libc.so.6)", "memfd:contend-interpose+0x1a3", "Mutex::lock()+0x4 (libjvm.so)"];
+        let frames = wait.iter().enumerate().map(|(place, label)| frame(label, place == 0)).collect();
+        let frames = Frames { frames, ..Frames::default() };
+        let waits = |collector_s: u64| {
+            let life = |name: &str, seconds: u64| {
+                let mut life = serde_json::to_value(Life { process: 1, name: name.into(), ..Life::default() }).unwrap();
+                life["sums"] = vec![seconds * 1_000_000_000, 0].into();
+                serde_json::from_value(life).unwrap()
+            };
+            let mut evidence = Evidence { java: [(1, blame::jvm::JavaWaits::default())].into(), ..Evidence::default() };
+            evidence.samples.lives = vec![life("GC Thread#0", collector_s), life("shop-0", 2)];
+            evidence.waits_for_collector(&frames)
+        };
+        assert_eq!([waits(0), waits(3)], [false, true]);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::activity::Activity;
 use super::rows::Rows;
 use super::{ENOUGH_S, Evidence};
 use crate::trace::evidence::NotedLock;
+use crate::trace::python_locks::PYTHON;
 use crate::trace::python_locks::{PythonPlace, is_work};
 use crate::trace::record::{HolderWait, IN_TURN, Row, UNKNOWN};
 use blame::frames::{Frame, Frames, Kind as FrameKind, function_of, kind_by_use};
@@ -260,6 +261,9 @@ impl Evidence {
         let frames = most_of(&waited).map(|path| self.frames(path)).unwrap_or_default();
         let site = frames.site().cloned();
         let (name, kind, part, spins) = match wait {
+            Wait::Lock(_) | Wait::Word { .. } if self.waits_for_collector(&frames) => {
+                (String::new(), FrameKind::Machine.name(), Part::Work, false)
+            }
             Wait::Lock(slot) => self.noted_lock(slot, &frames, rows),
             // Threads that wait for a lock of contend's memory are delayed by contend.
             Wait::Word { process, address } if self.is_in_own_memory(process, address) => {
@@ -301,6 +305,10 @@ impl Evidence {
             }
             Wait::Call { part: Part::Work, file: 1.., .. } if self.takes_turns(wait, &waited) => {
                 (String::new(), "", Part::Unknown, false)
+            }
+            // What a thread with a lock awaits is a question for those that wait for the lock. It does not wait for one itself.
+            Wait::Call { number, part: Part::Unknown, .. } if is_for_requests(number) => {
+                (String::new(), "", Part::Work, false)
             }
             Wait::Call { part, .. } => (String::new(), "", part, false),
             Wait::Hidden => (String::new(), "", Part::Unknown, false),
@@ -459,6 +467,23 @@ impl Evidence {
 }
 
 impl Object {
+    /// Returns the object's own wait for a member of it: the words of a condition are one object.
+    pub(super) fn as_member(&self, wait: Wait) -> Wait {
+        match (wait, self.wait) {
+            (Wait::Word { process, address }, Wait::Word { process: own, address: first })
+                if process == own && block_address(address) == block_address(first) =>
+            {
+                self.wait
+            }
+            _ => wait,
+        }
+    }
+
+    /// Returns whether functions of Python wait for it: the interpreter's modules acquire and release it for them.
+    pub(super) fn is_of_python(&self) -> bool {
+        self.kind == PYTHON || self.frames.own().next().is_some_and(Frame::is_python)
+    }
+
     /// Returns the part of the waits whose call paths are of a kind.
     pub(super) fn share_of(&self, evidence: &Evidence, kind: FrameKind) -> f64 {
         let paths = &self.waited.paths;

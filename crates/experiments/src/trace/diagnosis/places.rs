@@ -35,7 +35,8 @@ impl Evidence {
         let blocked =
             blocked.flat_map(|(name, paths)| paths.iter().map(move |(path, seconds)| (name, *path, *seconds)));
         let running = profile.running.iter().map(|(path, share)| (ON_CPU, *path, share * whole.on_cpu_s));
-        let times: Vec<(&str, Path, f64)> = blocked.chain(running).collect();
+        let in_python = profile.ran_python.iter().map(|(path, seconds)| (ON_CPU, *path, *seconds));
+        let times: Vec<(&str, Path, f64)> = blocked.chain(running).chain(in_python).collect();
         let mut places: BTreeMap<(&str, String), Place> = BTreeMap::new();
         for (name, path, seconds) in times {
             let frames = self.frames(path);

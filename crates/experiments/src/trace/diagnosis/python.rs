@@ -33,6 +33,18 @@ impl Evidence {
 }
 
 impl Evidence {
+    /// Returns the place in Python's functions where threads ran for most of the time that they ran there, and its part of that.
+    pub(super) fn python_on_cpu(&self) -> Option<(String, f64)> {
+        let mut by_place: BTreeMap<String, f64> = BTreeMap::new();
+        for (path, seconds) in &self.samples.ran_python {
+            *by_place.entry(label(&self.frames(*path))).or_default() += seconds;
+        }
+        let all_s: f64 = by_place.values().sum();
+        let most = by_place.into_iter().filter(|(place, _)| !place.is_empty());
+        let (place, seconds) = most.max_by(|one, other| one.1.total_cmp(&other.1))?;
+        (seconds > 0.5 * all_s).then(|| (place, seconds / all_s))
+    }
+
     /// Returns the function of Python in which the holders of a lock ran for most of the time that others waited, with its caller. All
     /// locks of Python are acquired and released in functions of the interpreter.
     pub(super) fn ran_in(&self, object: &Object) -> Option<String> {

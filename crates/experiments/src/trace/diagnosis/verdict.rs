@@ -11,6 +11,7 @@ use crate::trace::plan::Verdict;
 use crate::trace::sharing::rules::Problem;
 use crate::trace::words::whole_percent;
 use blame::sampling::budget::{Budget, Part};
+use blame::sampling::modes::Modes;
 
 /// The limit of a trace of tasks.
 const TASKS: &str = " A task of tokio that waits for an async lock or a channel blocks no thread, so such waits are not \
@@ -70,7 +71,9 @@ fn verdict(
     // Threads that spin keep others from the CPUs, so what these wait then is the lock's as well.
     let is_for_cpus = spun_s < whole.lock_s && waited_s < whole.ready_s && for_cpus > 0.5;
     Some(if is_much(waited_s) {
-        match (is_for_cpus, is_alone) {
+        // Next to waits that are as long, a lack of CPUs may be the reason of them, or the locks of both.
+        let is_mostly_ready = 2.0 * waited_s < whole.ready_s;
+        match (is_for_cpus, is_alone && is_mostly_ready) {
             (false, _) => (Verdict::Locks, Ground::Waits),
             (true, true) => (Verdict::NotLocks, Ground::NoCpu),
             // Without the others the same waits may be short, or not.
@@ -181,6 +184,25 @@ impl Evidence {
         others_s(self.busy_cpus_s?, on_cpu_s, self.cpus as f64 * self.elapsed_s)
     }
 
+    /// Returns the sentence on CPU time in the kernel, where that is most of it; empty elsewhere.
+    fn kernel(&self) -> String {
+        /// A page fault takes some 1 to 4 µs. Where there are that many, they are a good part of the kernel's time.
+        const LONGEST_FAULT_S: f64 = 10e-6;
+        let Modes { own_s, kernel_s, faults } = self.samples.modes;
+        if kernel_s < own_s || kernel_s < LEAST_WAIT * self.elapsed_s {
+            return String::new();
+        }
+        let faults = (faults as f64 * LONGEST_FAULT_S >= kernel_s).then(|| {
+            format!(
+                ", and it has {} page faults per second: memory that is kept for reuse has none (M_MMAP_THRESHOLD, \
+                 M_TRIM_THRESHOLD)",
+                terminal::count((faults as f64 / self.elapsed_s) as u64)
+            )
+        });
+        let share = whole_percent(kernel_s / (own_s + kernel_s));
+        format!(" {share} of its CPU time is in the kernel{}.", faults.unwrap_or_default())
+    }
+
     /// Explains the verdict by where the time went.
     fn reason(
         &self,
@@ -226,13 +248,16 @@ impl Evidence {
                     .into();
             }
             Verdict::Undecided if *is_for_cpus => {
-                let used = self.others_s(whole.on_cpu_s).map_or_else(String::new, |others_s| {
-                    let used = others_s / self.elapsed_s.max(1e-9);
-                    format!(", and other programs used {used:.1} of {}", terminal::counted(self.cpus, "CPU"))
-                });
+                let remedy = match self.others_s(whole.on_cpu_s) {
+                    Some(others_s) => format!(
+                        ", and other programs used {:.1} of {}: measure without them, or give it CPUs that they do not use",
+                        others_s / self.elapsed_s.max(1e-9),
+                        terminal::counted(self.cpus, "CPU")
+                    ),
+                    None => ": with as many busy threads as CPUs, the waits that remain are the lock's".to_owned(),
+                };
                 return format!(
-                    "Undecided: {waited}, but for most of that the holder, or the thread that was woken, had no CPU{used}: \
-                     measure without them, or give it CPUs that they do not use."
+                    "Undecided: {waited}, but for most of that the holder, or the thread that was woken, had no CPU{remedy}."
                 );
             }
             Verdict::Undecided => {
@@ -284,8 +309,9 @@ impl Evidence {
                 .then(|| self.work(whole, objects, rows, 0.0))
                 .flatten()
                 .unwrap_or_default();
+            let kernel = self.collector().unwrap_or_else(|| self.kernel());
             return format!(
-                "Not the locks: {} of thread time was ready without a CPU; {waited}. {advice}{others}",
+                "Not the locks: {} of thread time was ready without a CPU; {waited}. {advice}{kernel}{others}",
                 percent(whole.ready_s / whole.lived_s)
             );
         }
@@ -304,16 +330,27 @@ impl Evidence {
                 .flatten()
                 .unwrap_or_default();
             let limited = limited.map_or_else(|| ".".to_owned(), |limited| format!(", and {limited}"));
+            let kernel = self.collector().unwrap_or_else(|| self.kernel());
             return format!(
-                "Not the locks: {waited}. {used}: the program's own work limits it{limited}{single}{others}"
+                "Not the locks: {waited}. {used}: the program's own work limits it{limited}{single}{kernel}{others}"
             );
         }
         let idle = (whole.work_s + whole.sleep_s) / whole.lived_s;
         format!(
             "Not the locks: the threads slept, or waited for work or answers, for {} of their time; {waited}.{}",
             percent(idle),
-            self.work(whole, objects, rows, 0.0).unwrap_or_default()
+            self.collector().unwrap_or_else(|| self.work(whole, objects, rows, 0.0).unwrap_or_default())
         )
+    }
+
+    /// Returns the sentence on the garbage collector of Java, where that is much of the CPU time.
+    fn collector(&self) -> Option<String> {
+        self.collector_share().map(|share| {
+            format!(
+                " The garbage collector has {} of the CPU time: give it a larger heap (-Xmx), or allocate less.",
+                whole_percent(share)
+            )
+        })
     }
 }
 
@@ -345,6 +382,7 @@ fn single(workers: &[Worker<'_>], elapsed_s: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use blame::sampling::samples::Samples;
     use std::collections::BTreeMap;
 
     #[test]
@@ -353,6 +391,18 @@ mod tests {
         assert_eq!(others_s(19.0, 4.0, 20.0), Some(15.0));
         assert_eq!(others_s(6.0, 4.0, 20.0), None, "the CPUs were idle, or waited for a disk");
         assert_eq!(others_s(3.9, 4.0, 20.0), None);
+    }
+
+    #[test]
+    fn kernel_is_named_with_page_faults_where_it_has_most_of_the_time() {
+        let said = |own_s, kernel_s, faults| {
+            let samples = Samples { modes: Modes { own_s, kernel_s, faults }, ..Samples::default() };
+            Evidence { elapsed_s: 2.0, samples, ..Evidence::default() }.kernel()
+        };
+        let both = said(1.0, 3.0, 1_000_000);
+        assert!(both.starts_with(" 75 % ") && both.contains("500,000 page faults"), "{both}");
+        assert!(said(1.0, 3.0, 1_000).ends_with(" in the kernel."), "reads and writes, say");
+        assert_eq!([said(3.0, 1.0, 1_000_000), said(0.0, 0.001, 10)], ["", ""]);
     }
 
     /// Threads that end within milliseconds: samples cover a hundredth of 10 s of thread time in a second, in which waits
@@ -373,10 +423,16 @@ mod tests {
     /// With and without another program on the CPUs: the answer may become weaker, and never contrary.
     #[test]
     fn preempted_holders_next_to_other_programs_decide_nothing() {
-        let whole = Budget { lived_s: 10.0, on_cpu_s: 2.0, ready_s: 5.0, lock_s: 3.0, ..Budget::default() };
-        let found = |for_cpus, is_alone| verdict(&whole, 0.1, 3.0, 0.0, for_cpus, is_alone);
+        let whole = Budget { lived_s: 10.0, on_cpu_s: 2.0, ready_s: 6.0, lock_s: 2.0, ..Budget::default() };
+        let found = |for_cpus, is_alone| verdict(&whole, 0.1, 2.0, 0.0, for_cpus, is_alone);
         assert_eq!(found(0.9, false), Some((Verdict::Undecided, Ground::NoCpu)));
         assert_eq!(found(0.9, true), Some((Verdict::NotLocks, Ground::NoCpu)), "its own threads have the CPUs");
+        let longer = Budget { ready_s: 4.0, lock_s: 4.0, ..whole };
+        assert_eq!(
+            verdict(&longer, 0.1, 3.5, 0.0, 0.9, true),
+            Some((Verdict::Undecided, Ground::NoCpu)),
+            "short sections"
+        );
         assert_eq!([found(0.1, false), found(0.1, true)], [Some((Verdict::Locks, Ground::Waits)); 2]);
         // A lock was waited for a little, and the rest is not known: no CPU was missing.
         let unknown = Budget { lived_s: 10.0, lock_s: 0.2, unknown_s: 1.0, ..Budget::default() };

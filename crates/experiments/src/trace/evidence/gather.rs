@@ -57,6 +57,8 @@ impl Sources<'_> {
             cpus,
             elapsed_s,
             processes,
+            // Their times are known once the trace is over.
+            unwatched: Vec::new(),
             busy_cpus_s,
             thread_time_s,
             threads,

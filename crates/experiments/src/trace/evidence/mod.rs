@@ -30,6 +30,9 @@ pub struct Evidence {
     pub elapsed_s: f64,
     /// Processes that were seen.
     pub processes: u32,
+    /// Children of these processes that used a CPU, and were not watched.
+    #[serde(default)]
+    pub unwatched: Vec<u32>,
     /// The CPU time of all programs but contend in that time, if the kernel's account is known.
     pub busy_cpus_s: Option<f64>,
     /// The time that threads lived, known without samples; with the library, those that used locks.

@@ -70,7 +70,7 @@ impl Evidence {
     pub(super) fn holders(&self, object: &Object, rows: &Rows<'_>, limits: &Limits) -> Option<Cause> {
         let row = rows.of(object.wait);
         let shares = Shares::of(self, &object.waited, row.filter(|_| !object.is_polled()))?;
-        let is_python = object.kind == PYTHON;
+        let is_python = object.is_of_python();
         let held_at = if is_python { self.ran_in(object) } else { row.and_then(held_at) };
         let lock = &object.name;
         let place = |text: Option<String>| text.unwrap_or_else(|| object.place());
@@ -245,7 +245,7 @@ impl Evidence {
             if pair.is_some() && matches!(holder, Holder::Blocked { wait, .. } if *wait == held) {
                 by_itself_s += seconds;
             }
-            let held = rows.first_of(held);
+            let held = object.as_member(rows.first_of(held));
             let acquired_at = pair.and_then(|pair| self.site_label(pair)).map(str::to_owned);
             let (wait, path) = match holder {
                 Holder::Blocked { wait, path, .. } => (wait, path),

@@ -9,7 +9,8 @@ use super::Limits;
 use crate::trace::evidence::{Library, NotedPair};
 use crate::trace::rules::Rule;
 use blame::frames::Kind as FrameKind;
-use blame::sampling::waited::Holder;
+use blame::sampling::budget::Part;
+use blame::sampling::waited::{Holder, Path, Wait};
 use interpose::Kind;
 
 /// Pauses between two tries that are longer than holds by this factor are the reason of the wait.
@@ -88,17 +89,46 @@ impl Evidence {
 
     pub(super) fn of_stream(&self, object: &Object, rows: &Rows<'_>, limits: &Limits) -> Cause {
         let most = object.waited.most_waiters;
-        let peers = self.peers(object, rows, false, limits).filter(|cause| cause.remedy.is_some());
-        let activity = peers.map_or_else(String::new, |cause| format!("; {}", cause.text));
+        let blocked = self.blocked_in_stream(object);
+        let peers = self.peers(object, rows, false, limits).filter(|cause| cause.remedy.is_some() && blocked <= 0.5);
+        let activity = match peers {
+            Some(cause) => format!("; {}", cause.text),
+            None if blocked > 0.5 => format!(
+                "; for {} of the wait a thread was in the stream and could not write, since a pipe, a socket or a terminal \
+                 was full",
+                terminal::percent(blocked)
+            ),
+            None => String::new(),
+        };
+        let remedy = match blocked > 0.5 {
+            true => {
+                "make what reads that output faster, or write less; one thread that writes from a queue keeps the others from \
+                     waiting for it"
+            }
+            false => "collect the output of each thread in a separate buffer, and write it in few calls",
+        };
         Cause {
             rule: Rule::StreamLock,
             object: object.name.clone(),
             place: object.place(),
             text: format!("up to {most} threads waited for the lock of one stream at the same time{activity}"),
-            remedy: Some("collect the output of each thread in a separate buffer, and write it in few calls".into()),
+            remedy: Some(remedy.into()),
             share: object.share_of(self, FrameKind::Stream),
             measure: Measure::None,
         }
+    }
+
+    /// Returns the part of the wait in which another thread could not write the output of a stream: the C library made the call, not
+    /// the program.
+    fn blocked_in_stream(&self, object: &Object) -> f64 {
+        let is_of_stream =
+            |path: Path| self.frames(path).frames.iter().take_while(|frame| frame.is_in_c_library).count() > 1;
+        let cannot_write = |(wait, path): &(Wait, Path)| {
+            matches!(wait, Wait::Call { number: libc::SYS_write | libc::SYS_writev, part: Part::Work, .. })
+                && is_of_stream(*path)
+        };
+        let blocked = object.waited.peers.iter().filter(|(peers, _)| peers.iter().any(cannot_write));
+        blocked.map(|(_, peers)| peers.seconds).sum::<f64>() / object.waited.seconds.max(1e-9)
     }
 
     /// Returns the cause for a lock of the C library, which is held in a function of the library.
@@ -264,30 +294,39 @@ fn blocks_with_lock(waited_s: f64, most_waiters: usize, runnable_s: f64, elapsed
         && waited_s > FAR_MORE * most_waiters as f64 * runnable_s
 }
 
-pub(super) fn of_interpreter(object: &Object, limits: &Limits, elapsed_s: f64) -> Cause {
-    let (waited, runnable_s) = (&object.waited, limits.on_cpu_s + limits.ready_s);
-    let (rule, text, remedy) = if blocks_with_lock(waited.seconds, waited.most_waiters, runnable_s, elapsed_s) {
-        (
-            Rule::InterpreterBlocked,
-            "the threads hardly ran: the one that has the interpreter's lock is blocked in a call that does not release it",
-            "release the interpreter's lock around that call (Py_BEGIN_ALLOW_THREADS; ctypes.CDLL, not PyDLL)",
-        )
-    } else {
-        (
-            Rule::InterpreterLock,
-            "one thread at a time runs Python code; the others wait for the interpreter's lock",
-            "use processes instead of threads, or a free-threaded build of CPython",
-        )
-    };
-    Cause {
-        rule,
-        object: INTERPRETER.into(),
-        place: object.place(),
-        text: text.into(),
-        remedy: Some(remedy.into()),
-        // The lock has no other purpose.
-        share: 1.0,
-        measure: Measure::None,
+impl Evidence {
+    pub(super) fn of_interpreter(&self, object: &Object, limits: &Limits) -> Cause {
+        let (waited, runnable_s) = (&object.waited, limits.on_cpu_s + limits.ready_s);
+        let is_blocked = blocks_with_lock(waited.seconds, waited.most_waiters, runnable_s, self.elapsed_s);
+        let ran_in = self.python_on_cpu().filter(|_| !is_blocked);
+        let (rule, text, remedy) = if is_blocked {
+            (
+                Rule::InterpreterBlocked,
+                "the threads hardly ran: the one that has the interpreter's lock is blocked in a call that does not release \
+                 it"
+                .to_owned(),
+                "release the interpreter's lock around that call (Py_BEGIN_ALLOW_THREADS; ctypes.CDLL, not PyDLL)",
+            )
+        } else {
+            let most = ran_in.as_ref().map_or_else(String::new, |(place, share)| {
+                format!("; {} of the time that threads ran was in {}", terminal::percent(*share), function_in(place))
+            });
+            (
+                Rule::InterpreterLock,
+                format!("one thread at a time runs Python code; the others wait for the interpreter's lock{most}"),
+                "use processes instead of threads, or a free-threaded build of CPython",
+            )
+        };
+        Cause {
+            rule,
+            object: INTERPRETER.into(),
+            place: ran_in.map_or_else(|| object.place(), |(place, _)| place),
+            text,
+            remedy: Some(remedy.into()),
+            // The lock has no other purpose.
+            share: 1.0,
+            measure: Measure::None,
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::trace::record::{Row, RowKind, SeenBy};
 use crate::trace::rules::Rule;
 use blame::frames::Kind as FrameKind;
 use blame::sampling::waited::{Holder, Wait};
-use kinds::{of_interpreter, of_map};
+use kinds::of_map;
 
 impl Evidence {
     /// Returns the cause of the long waits for a lock, and the remedy.
@@ -26,7 +26,7 @@ impl Evidence {
         let row = rows.of(object.wait);
         let cause = match object.wait {
             _ if object.kind == FrameKind::Allocator.name() => Some(self.of_allocator(object)),
-            _ if object.kind == FrameKind::Interpreter.name() => Some(of_interpreter(object, limits, self.elapsed_s)),
+            _ if object.kind == FrameKind::Interpreter.name() => Some(self.of_interpreter(object, limits)),
             _ if object.kind == FrameKind::Stream.name() => Some(self.of_stream(object, rows, limits)),
             _ if object.kind == FrameKind::Library.name() => Some(self.of_library(object)),
             _ if object.kind == FrameKind::Once.name() => Some(self.of_once(object, rows, limits)),
