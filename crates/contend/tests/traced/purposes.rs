@@ -70,7 +70,7 @@ fn own_lock_is_one_whatever_its_functions_are_called() {
     }
 }
 
-/// More buffers do not help threads whose output nobody reads.
+/// More buffers do not help threads whose reader is slow.
 #[test]
 fn full_pipe_behind_a_stream_is_what_its_threads_wait_for() {
     let programs = Programs::new();

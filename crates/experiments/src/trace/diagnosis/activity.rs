@@ -17,6 +17,8 @@ pub(super) enum Activity {
     InCall(i64),
     /// It waited for another lock.
     WaitedFor(String),
+    /// It waited for another thread to bring something, at this object.
+    Awaited(String),
     InFutex,
     Hidden,
 }
@@ -48,7 +50,7 @@ impl Activity {
         match self {
             Self::Slept(_) => "sleeps",
             Self::InIo(_) => "waits for I/O",
-            Self::WaitedFor(_) | Self::InFutex => "waits",
+            Self::WaitedFor(_) | Self::Awaited(_) | Self::InFutex => "waits",
             Self::Ran | Self::NoCpu | Self::InCall(_) | Self::Hidden => "blocks",
         }
     }
@@ -74,6 +76,7 @@ impl fmt::Display for Activity {
             Self::InIo(number) => write!(formatter, "waited for I/O ({})", call_name(*number)),
             Self::InCall(number) => write!(formatter, "was blocked ({})", call_name(*number)),
             Self::WaitedFor(lock) => write!(formatter, "waited for {lock}"),
+            Self::Awaited(object) => write!(formatter, "waited for another thread, at {object},"),
             Self::InFutex => formatter.write_str("waited in a futex call"),
             Self::Hidden => formatter.write_str("was blocked"),
         }

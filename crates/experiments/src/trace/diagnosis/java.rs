@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 /// The type of a lock of `java.util.concurrent`.
 const JAVA_LOCK: &str = "java lock";
 
-/// Names of the threads in which HotSpot collects garbage. The last one also does other things while all threads stand still.
+/// Names of the threads in which HotSpot collects garbage. The last one also does other things while all threads are stopped.
 const COLLECTORS: [&str; 6] = ["GC Thread", "G1 ", "ZWorker", "ZDriver", "Shenandoah", "VM Thread"];
 /// The part of the CPU time from which the collector is what threads wait for in the virtual machine.
 const COLLECTOR_SHARE: f64 = 0.3;
@@ -465,7 +465,8 @@ mod tests {
         let frames = Frames { frames, ..Frames::default() };
         let waits = |collector_s: u64| {
             let life = |name: &str, seconds: u64| {
-                let mut life = serde_json::to_value(Life { process: 1, name: name.into(), ..Life::default() }).unwrap();
+                let mut life = serde_json::to_value(Life::default()).unwrap();
+                (life["process"], life["name"]) = (1.into(), name.into());
                 life["sums"] = vec![seconds * 1_000_000_000, 0].into();
                 serde_json::from_value(life).unwrap()
             };

@@ -636,6 +636,9 @@ impl Inner {
             if let Some(other) = activity.other_lock() {
                 return format!("in {}, acquire {other} outside of the critical section of {lock}", self.label());
             }
+            if matches!(activity, Activity::Awaited(_)) {
+                return format!("in {}, wait for that thread outside of the critical section of {lock}", self.label());
+            }
             let call = self.calls.clone().or_else(|| activity.call());
             let call = call.as_deref().unwrap_or("the function that blocks");
             return format!("in {}, call {call} outside of the critical section of {lock}", self.label());

@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn kernel_is_named_with_page_faults_where_it_has_most_of_the_time() {
+    fn kernel_with_most_of_the_time_is_named_with_page_faults() {
         let said = |own_s, kernel_s, faults| {
             let samples = Samples { modes: Modes { own_s, kernel_s, faults }, ..Samples::default() };
             Evidence { elapsed_s: 2.0, samples, ..Evidence::default() }.kernel()

@@ -266,7 +266,12 @@ impl Evidence {
             let shared = object.shared_function(&frames).filter(|_| pair.is_none());
             let acquired_in = python.as_deref().or(acquired_in).or(shared.as_deref());
             let place = called_in(&frames, acquired_in);
-            let activity = self.activity(*wait);
+            let activity = match self.activity(*wait) {
+                Activity::WaitedFor(object) if rows.of(*wait).is_some_and(|row| !row.excludes()) => {
+                    Activity::Awaited(object)
+                }
+                activity => activity,
+            };
             let blocked = by_place.entry(Blocking { place, held }).or_default();
             blocked.seconds += seconds;
             *blocked.activities.entry(activity).or_default() += seconds;
