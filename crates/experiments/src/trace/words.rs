@@ -283,8 +283,8 @@ pub fn whole_percent(share: f64) -> String {
 pub fn without_arguments(name: &str) -> String {
     let (mut short, mut depth, mut before) = (String::new(), 0_usize, ' ');
     for letter in name.chars() {
-        // Text in parentheses after a space is a source line.
-        let opens = letter == '(' && (depth > 0 || before != ' ');
+        // Text in parentheses after a space is a source line; after a dot it is the type of a method of Go.
+        let opens = letter == '(' && (depth > 0 || !matches!(before, ' ' | '.'));
         if letter == ')' && depth > 0 {
             depth -= 1;
         }
@@ -504,6 +504,7 @@ mod tests {
         let name = "cond of tpool::wait(std::unique_lock<std::mutex>&, f(int))+0xf0 (mariadbd)";
         assert_eq!(without_arguments(name), "cond of tpool::wait()+0xf0 (mariadbd)");
         assert_eq!(without_arguments("take (queue.c:4)"), "take (queue.c:4)");
+        assert_eq!(without_arguments("main.(*queue).take (queue.go:4)"), "main.(*queue).take (queue.go:4)");
         assert_eq!(without_arguments("operator() (tbb.cpp:6)"), "operator() (tbb.cpp:6)");
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Diagnosis;
 use super::objects::larger_pool;
+use super::places::ON_CPU;
 use crate::trace::aggregate::{bins, shares};
 use crate::trace::evidence::{GoPath, GoProcess, GoWaits};
 use crate::trace::plan::Verdict;
@@ -101,8 +102,9 @@ impl Scaled<'_> {
         let findings: Vec<Row> =
             findings.take(MOST_FINDINGS).map(|(group, row)| finding(group, row, self.of)).collect();
         let rows = &mut diagnosis.rows;
-        // The threads' own futex words are those of the runtime's scheduler, and so are the places where they wait.
-        rows.retain(|row| row.kind != RowKind::Place);
+        // The threads' own futex words are those of the runtime's scheduler, and so are the places where they wait; but what they run
+        // is the program's.
+        rows.retain(|row| row.kind != RowKind::Place || row.lock_type == ON_CPU);
         rows.retain(|row| row.kind != RowKind::Finding || of_goroutines != Verdict::Locks || keeps_findings);
         let first = rows.iter().position(|row| row.kind != RowKind::Lock).unwrap_or(rows.len());
         rows.splice(first..first, locks);
@@ -356,6 +358,19 @@ mod tests {
         assert_eq!(root(&[((7, 0), waits(1, 90))]), None, "nothing is known of the other lock");
         // Two that wait for each other have none.
         assert_eq!(root(&[((7, 0), waits(1, 90)), ((8, 1), waits(0, 90))]), None);
+    }
+
+    /// Its threads wait in the runtime's scheduler, which is not a place in the program; what they run is one.
+    #[test]
+    fn go_program_has_the_places_where_it_ran() {
+        let place = |state: &str| Row { lock_type: state.into(), ..Row::new(RowKind::Place, 1, "main.merge".into()) };
+        let rows = vec![place("work"), place(ON_CPU)];
+        let mut diagnosis =
+            Diagnosis { verdict: None, reason: None, rows, warnings: Vec::new(), lacks_goroutines: false };
+        let of = GoProcess { elapsed_s: 2.0, watched_s: 2.0, ..GoProcess::default() };
+        of.add_to(&mut diagnosis, 2.0, true);
+        let states: Vec<&str> = diagnosis.rows.iter().map(|row| &*row.lock_type).collect();
+        assert_eq!(states, [ON_CPU]);
     }
 
     #[test]

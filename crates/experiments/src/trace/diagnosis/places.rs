@@ -16,13 +16,14 @@ const LEAST_SHARE: f64 = 0.05;
 const MOST_PLACES: usize = 8;
 
 /// The name, in records, of being on a CPU.
-const ON_CPU: &str = "on_cpu";
+pub(super) const ON_CPU: &str = "on_cpu";
 
 /// The time at a place, and the call path that has most of it.
 #[derive(Default)]
 struct Place {
     seconds: f64,
     most_s: f64,
+    label: String,
     frames: Frames,
     process: u32,
 }
@@ -40,17 +41,22 @@ impl Evidence {
         let mut places: BTreeMap<(&str, String), Place> = BTreeMap::new();
         for (name, path, seconds) in times {
             let frames = self.frames(path);
-            let place = places.entry((name, label(&frames))).or_default();
+            let label = label(&frames);
+            // A thread is blocked at a line, and runs in many of a function.
+            let key = if name == ON_CPU { without_lines(&label) } else { label.clone() };
+            let place = places.entry((name, key)).or_default();
             place.seconds += seconds;
             if seconds > place.most_s {
-                (place.most_s, place.frames, place.process) = (seconds, frames, self.paths.process(path));
+                (place.most_s, place.process) = (seconds, self.paths.process(path));
+                (place.frames, place.label) = (frames, label);
             }
         }
         for (name, label, process, own, seconds) in self.java_places().filter(|_| whole.lived_s > 0.0) {
-            let place = places.entry((name, label)).or_default();
+            let place = places.entry((name, label.clone())).or_default();
             place.seconds += seconds;
             if seconds > place.most_s {
-                (place.most_s, place.frames, place.process) = (seconds, frames([own]), process);
+                (place.most_s, place.process) = (seconds, process);
+                (place.frames, place.label) = (frames([own]), label);
             }
         }
         let lived_s = whole.lived_s.max(1e-9);
@@ -58,7 +64,7 @@ impl Evidence {
             |((_, label), place): &((&str, String), Place)| !label.is_empty() && place.seconds >= LEAST_SHARE * lived_s;
         let mut places: Vec<((&str, String), Place)> = places.into_iter().filter(is_much).collect();
         places.sort_by(|(_, one), (_, other)| other.seconds.total_cmp(&one.seconds));
-        let row = |((name, label), Place { seconds, frames, process, .. }): ((&str, String), Place)| {
+        let row = |((name, _), Place { seconds, label, frames, process, .. }): ((&str, String), Place)| {
             let site = frames.own().next().map(|frame| &frame.site);
             Row {
                 lock_type: name.to_owned(),
@@ -73,6 +79,14 @@ impl Evidence {
         };
         places.into_iter().take(MOST_PLACES).map(row).collect()
     }
+}
+
+/// Returns a place without its lines in the source.
+fn without_lines(label: &str) -> String {
+    let parts = label.split(" (").enumerate();
+    parts
+        .map(|(number, part)| if number == 0 { part } else { part.split_once(')').map_or("", |(_, rest)| rest) })
+        .collect()
 }
 
 /// Returns the innermost function of the program's own with its caller, or with the function of a library that it called.
@@ -150,6 +164,11 @@ pub(super) mod tests {
             helpers.frames[place].site.source = Some(file.into());
         }
         assert_eq!(label(&helpers), "now, called by pack");
+        assert_eq!(
+            without_lines("main.(*queue).take (queue.go:4), called by run"),
+            "main.(*queue).take, called by run"
+        );
+        assert_eq!(without_lines("mix (mix.c:4)"), "mix");
         assert_eq!(of(&[]), "");
     }
 }
