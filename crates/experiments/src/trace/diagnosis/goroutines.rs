@@ -1,7 +1,7 @@
 //! The rows of the waits of goroutines, the verdict, and the findings.
 
 use super::Diagnosis;
-use super::objects::larger_pool;
+use super::inner::larger_pool;
 use super::places::ON_CPU;
 use crate::trace::aggregate::{bins, shares};
 use crate::trace::evidence::{GoPath, GoProcess, GoWaits};

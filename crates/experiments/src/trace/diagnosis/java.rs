@@ -1,7 +1,8 @@
 //! The locks of Java programs, by the thread dumps of the virtual machine.
 
 use super::activity::Activity;
-use super::objects::{Inner, Inners, Object, larger_pool};
+use super::inner::{Inner, Inners, larger_pool};
+use super::objects::Object;
 use super::{Cause, Evidence, Measure};
 use crate::trace::rules::Rule;
 use blame::frames::{Frame, Frames, OWN_LIBRARY};

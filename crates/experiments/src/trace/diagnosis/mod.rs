@@ -11,6 +11,7 @@ mod causes;
 mod contention;
 mod doubts;
 mod goroutines;
+mod inner;
 mod java;
 mod objects;
 mod places;

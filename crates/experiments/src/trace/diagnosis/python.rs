@@ -1,7 +1,8 @@
 //! The waits of Python programs: for the interpreter's lock, for work, and the critical sections of locks.
 
 use super::LOCKS_SHARE;
-use super::objects::{Object, called_in, function_in};
+use super::inner::{called_in, function_in};
+use super::objects::Object;
 use super::places::label;
 use crate::trace::evidence::Evidence;
 use crate::trace::python_locks::{PYTHON, is_work};

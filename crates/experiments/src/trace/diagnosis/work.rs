@@ -2,13 +2,12 @@
 //! through the objects that it waits for itself.
 
 use super::Evidence;
-use super::objects::Object;
+use super::objects::{Object, is_same_block};
 use super::places::label;
 use super::rows::Rows;
 use crate::trace::record::{LongWait, Row};
 use crate::trace::words::{whole_percent, without_arguments};
 use blame::frames::{Kind, is_lock_wrapper};
-use blame::purpose::block_address;
 use blame::sampling::budget::{Budget, Part, call_name};
 use blame::sampling::life::Life;
 use blame::sampling::waited::Wait;
@@ -16,6 +15,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Objects at which threads wait for each other, one after another, are followed so far.
 const LONGEST_CHAIN: usize = 8;
+/// Threads that wait for the end of others from this part of all time on do hardly anything at the same time. With one thread, its
+/// parent's wait is half of it.
+const SERIAL: f64 = 0.6;
 /// A smaller part of the threads' time does not say what limits them.
 const LEAST_SHARE: f64 = 0.05;
 
@@ -52,13 +54,7 @@ impl<'a> Group<'a> {
 
     /// Returns whether a wait is for one of the objects.
     fn has(&self, wait: Wait) -> bool {
-        // The words of a condition are one member.
-        let is_same = |wait: Wait, member: Wait| match (wait, member) {
-            (Wait::Word { process: own, address: one }, Wait::Word { process, address }) => {
-                own == process && block_address(one) == block_address(address)
-            }
-            _ => wait == member,
-        };
+        let is_same = |wait: Wait, member: Wait| wait == member || is_same_block(wait, member);
         let has = |object: &&Object| {
             is_same(wait, object.wait) || object.members.iter().any(|(member, _)| is_same(wait, *member))
         };
@@ -82,6 +78,9 @@ impl Evidence {
     pub(super) fn work(&self, whole: &Budget, objects: &[Object], rows: &Rows<'_>, least_s: f64) -> Option<String> {
         if let Some(work) = self.java_work() {
             return Some(work);
+        }
+        if let Some(joins) = self.joins(whole, objects) {
+            return Some(joins);
         }
         let groups = Group::all(objects);
         let group = groups.first()?;
@@ -108,6 +107,29 @@ impl Evidence {
             without_arguments(&first.name),
             without_arguments(&place),
             who.unwrap_or_default()
+        ))
+    }
+
+    /// Returns the place at which threads waited for the end of others for most of all time, and what those did: one after another,
+    /// threads are no faster than one.
+    fn joins(&self, whole: &Budget, objects: &[Object]) -> Option<String> {
+        let joins = || objects.iter().filter(|object| object.kind == Kind::Join.name());
+        let group = Group::of(joins().collect());
+        let first = joins().max_by(|one, other| one.waited.seconds.total_cmp(&other.waited.seconds))?;
+        let share = group.seconds / whole.lived_s.max(1e-9);
+        if share < SERIAL {
+            return None;
+        }
+        let others = self.samples.lives.iter().filter(|life| group.waited_s(life) <= LEAST_SHARE * life.lived_s());
+        // Threads that were looked at once each have no time in between.
+        let did = self.place_of(others, &group).filter(|(.., share)| *share > 0.5).map(|(place, how, share)| {
+            format!(" The other threads spent {} of theirs {how} in {place}.", whole_percent(share))
+        });
+        Some(format!(
+            " {} of thread time is waits for the end of other threads in {}, so that few run at a time.{}",
+            whole_percent(share),
+            without_arguments(&first.function()),
+            did.unwrap_or_default()
         ))
     }
 
@@ -236,5 +258,34 @@ fn ends(row: &Row) -> String {
             woken + timeouts,
             waker.replacen(", ", ", the others ", 1)
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::diagnosis::places::tests::path;
+    use blame::sampling::waited::Waited;
+
+    #[test]
+    fn program_that_awaits_each_thread_has_the_place_where_it_does() {
+        let said = |joined_s: f64| {
+            let object = Object {
+                wait: Wait::Word { process: 1, address: 8 },
+                members: Vec::new(),
+                waited: Waited { seconds: joined_s, ..Waited::default() },
+                name: String::new(),
+                kind: Kind::Join.name(),
+                part: Part::Work,
+                spins: false,
+                frames: path(&[("submit", false), ("main", false)]),
+                unclear: None,
+                java: None,
+            };
+            Evidence::default().joins(&Budget { lived_s: 10.0, ..Budget::default() }, &[object])
+        };
+        let words = said(9.0).unwrap();
+        assert!(words.contains(" 90 % ") && words.contains("in submit,"), "{words}");
+        assert_eq!(said(2.0), None, "one of five threads awaits the others");
     }
 }

@@ -1,7 +1,8 @@
 //! Causes by the activity of the holders, which the samples or the record of the switches show.
 
 use super::super::activity::Activity;
-use super::super::objects::{Inner, Inners, Object, called_in, function_in, larger_pool, without_offset};
+use super::super::inner::{Inner, Inners, called_in, function_in, larger_pool, without_offset};
+use super::super::objects::Object;
 use super::super::rows::Rows;
 use super::super::{Cause, Evidence, Measure, python};
 use super::Limits;

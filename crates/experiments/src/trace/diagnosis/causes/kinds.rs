@@ -2,7 +2,8 @@
 //! interpreters, loops that spin, and locks that are tried again and again.
 
 use super::super::LEAST_READY;
-use super::super::objects::{INTERPRETER, MAP, Object, function_in};
+use super::super::inner::function_in;
+use super::super::objects::{INTERPRETER, MAP, Object};
 use super::super::rows::Rows;
 use super::super::{Cause, Evidence, Measure};
 use super::Limits;

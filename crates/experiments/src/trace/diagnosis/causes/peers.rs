@@ -1,7 +1,8 @@
 //! Causes by the activity of the threads that do not wait for a lock, one of which holds it.
 
 use super::super::activity::Activity;
-use super::super::objects::{Inner, Inners, Object, called_in, function_in, larger_pool, without_offset};
+use super::super::inner::{Inner, Inners, called_in, function_in, larger_pool, without_offset};
+use super::super::objects::Object;
 use super::super::rows::Rows;
 use super::super::{Cause, Evidence, Measure};
 use super::Limits;

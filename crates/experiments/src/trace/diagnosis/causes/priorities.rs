@@ -1,6 +1,7 @@
 //! Holders with a lower priority than the threads that wait for them.
 
-use super::super::objects::{Object, function_in};
+use super::super::inner::function_in;
+use super::super::objects::Object;
 use super::super::{Cause, Measure};
 use super::shares::Shares;
 use crate::trace::rules::Rule;
