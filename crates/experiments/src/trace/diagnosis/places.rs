@@ -43,7 +43,7 @@ impl Evidence {
             let frames = self.frames(path);
             let label = label(&frames);
             // A thread is blocked at a line, and runs in many of a function.
-            let key = if name == ON_CPU { without_lines(&label) } else { label.clone() };
+            let key = if name == ON_CPU { function_label(&frames) } else { label.clone() };
             let place = places.entry((name, key)).or_default();
             place.seconds += seconds;
             if seconds > place.most_s {
@@ -81,25 +81,29 @@ impl Evidence {
     }
 }
 
-/// Returns a place without its lines in the source.
-fn without_lines(label: &str) -> String {
-    let parts = label.split(" (").enumerate();
-    parts
-        .map(|(number, part)| if number == 0 { part } else { part.split_once(')').map_or("", |(_, rest)| rest) })
-        .collect()
-}
-
 /// Returns the innermost function of the program's own with its caller, or with the function of a library that it called.
 pub(super) fn label(frames: &Frames) -> String {
+    labelled(frames, &|inner| without_arguments(&inner.site.label))
+}
+
+/// Returns the same without the line of a function that has a name.
+fn function_label(frames: &Frames) -> String {
+    labelled(frames, &|inner| without_arguments(function_of(&inner.site).unwrap_or(&inner.site.label)))
+}
+
+fn name_of_function(frame: &Frame) -> String {
+    let site = &frame.site;
+    // An offset in a file without names tells the reader nothing.
+    let name = function_of(site).or_else(|| Some(site.label.split_once("+0x")?.0)).unwrap_or(&site.label);
+    without_arguments(name)
+}
+
+/// Returns a label that names the innermost function by `inner_name`.
+fn labelled(frames: &Frames, inner_name: &dyn Fn(&Frame) -> String) -> String {
     // An address in no file is none of a call: Go's goroutines have stacks that the threads' samples do not follow.
     let is_known = |frame: &&Frame| function_of(&frame.site).is_some() || frame.site.label.contains("+0x");
     let Some(inner) = frames.own().next().filter(is_known) else { return String::new() };
-    let name = |frame: &Frame| {
-        let site = &frame.site;
-        // An offset in a file without names tells the reader nothing.
-        let name = function_of(site).or_else(|| Some(site.label.split_once("+0x")?.0)).unwrap_or(&site.label);
-        without_arguments(name)
-    };
+    let name = name_of_function;
     let is_another = |frame: &&Frame| function_of(&frame.site) != function_of(&inner.site);
     let callers = || frames.own().skip(1).filter(is_another);
     if !inner.is_of_library {
@@ -107,13 +111,13 @@ pub(super) fn label(frames: &Frames) -> String {
         let outside = || callers().find(|caller| !is_in_header(caller));
         let caller = if is_in_header(inner) { outside().or_else(|| callers().next()) } else { callers().next() };
         let called_by = caller.map_or_else(String::new, |caller| format!(", called by {}", name(caller)));
-        return without_arguments(&inner.site.label) + &called_by;
+        return inner_name(inner) + &called_by;
     }
     let own = || frames.own().filter(|frame| !frame.is_of_library);
     // Between a function of Python and the library that it calls is a module of the interpreter.
     match own().find(|frame| frame.is_python()).or_else(|| own().next()) {
-        Some(own) => format!("{}, in {}", without_arguments(&own.site.label), name(inner)),
-        None => without_arguments(&inner.site.label),
+        Some(own) => format!("{}, in {}", inner_name(own), name(inner)),
+        None => inner_name(inner),
     }
 }
 
@@ -164,11 +168,8 @@ pub(super) mod tests {
             helpers.frames[place].site.source = Some(file.into());
         }
         assert_eq!(label(&helpers), "now, called by pack");
-        assert_eq!(
-            without_lines("main.(*queue).take (queue.go:4), called by run"),
-            "main.(*queue).take, called by run"
-        );
-        assert_eq!(without_lines("mix (mix.c:4)"), "mix");
+        helpers.frames[0].site.label = "now (time.h:4)".into();
+        assert_eq!(function_label(&helpers), "now, called by pack", "a function runs in many lines");
         assert_eq!(of(&[]), "");
     }
 }
