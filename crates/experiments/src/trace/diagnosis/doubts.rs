@@ -170,11 +170,10 @@ impl Evidence {
         least_s: f64,
     ) -> Option<Doubt> {
         let count = self.samples.count;
+        let is_by_few = !self.has_calls && self.library.is_none() && count < LEAST_SAMPLES;
         match verdict {
+            Some(Verdict::NotLocks | Verdict::Locks) if is_by_few => return Some(Doubt::TooFew { count }),
             Some(Verdict::NotLocks) => {}
-            Some(Verdict::Locks) if !self.has_calls && self.library.is_none() && count < LEAST_SAMPLES => {
-                return Some(Doubt::TooFew { count });
-            }
             _ => return None,
         }
         if !self.unwatched.is_empty() && whole.busy_s() < IDLE * whole.lived_s {
@@ -272,7 +271,8 @@ mod tests {
     #[test]
     fn idle_process_with_busy_children_says_nothing_of_them() {
         let doubt = |unwatched: &[u32], on_cpu_s| {
-            let evidence = Evidence { cpus: 2, elapsed_s: 4.0, unwatched: unwatched.to_vec(), ..Evidence::default() };
+            let (unwatched, has_calls) = (unwatched.to_vec(), true);
+            let evidence = Evidence { cpus: 2, elapsed_s: 4.0, unwatched, has_calls, ..Evidence::default() };
             let whole = Budget { lived_s: 4.0, on_cpu_s, sleep_s: 4.0 - on_cpu_s, ..Budget::default() };
             evidence.doubt(Some(Verdict::NotLocks), &whole, &[], 1.0, 0.1)
         };
@@ -281,20 +281,19 @@ mod tests {
         assert_eq!(doubt(&[], 0.1), None);
     }
 
-    /// Seven samples of a busy second found a lock that was none.
+    /// Seven samples of a busy second found a lock that was none, and two found none where there was one.
     #[test]
-    fn few_samples_alone_show_no_lock() {
-        let found = |count, has_calls| {
-            let samples = blame::sampling::samples::Samples { count, ..Default::default() };
-            let evidence = Evidence { samples, has_calls, ..Evidence::default() };
-            evidence.doubt(Some(Verdict::Locks), &Budget::default(), &[], 1.0, 0.0)
-        };
-        assert_eq!(found(7, false), Some(Doubt::TooFew { count: 7 }));
-        assert_eq!(
-            [found(7, true), found(LEAST_SAMPLES, false)],
-            [None, None],
-            "each call was recorded, or they are enough"
-        );
+    fn few_samples_alone_decide_nothing() {
+        for verdict in [Verdict::Locks, Verdict::NotLocks] {
+            let found = |count, has_calls| {
+                let samples = blame::sampling::samples::Samples { count, ..Default::default() };
+                let evidence = Evidence { samples, has_calls, ..Evidence::default() };
+                evidence.doubt(Some(verdict), &Budget::default(), &[], 1.0, 0.0)
+            };
+            assert_eq!(found(7, false), Some(Doubt::TooFew { count: 7 }));
+            let others = [found(7, true), found(LEAST_SAMPLES, false)];
+            assert_eq!(others, [None, None], "each call was recorded, or they are enough");
+        }
     }
 
     #[test]
