@@ -89,7 +89,10 @@ pub(super) fn name_python_words(rows: &mut [Row], objects: &[Object]) {
 /// Gives the rows of words that are not known to be locks another type.
 pub(super) fn name_by_purpose(rows: &mut [Row], objects: &[Object]) {
     // A mutex stays one where it is not known what its waiters wait for.
-    let is_other = |object: &&Object| object.part == Part::Work || object.type_name() == UNKNOWN;
+    let is_other = |object: &&Object| {
+        // Samples without a call path know less than the call, which has one.
+        !object.frames.frames.is_empty() && (object.part == Part::Work || object.type_name() == UNKNOWN)
+    };
     for object in objects.iter().filter(is_other) {
         let Wait::Word { process, address } = object.wait else { continue };
         let address = format!("{address:#x}");
@@ -122,8 +125,25 @@ pub(super) fn add_sampled(row: &mut Row, noted_s: f64, lock: &str, seconds: f64)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::diagnosis::places::tests::path;
     use blame::jvm::JavaLock;
     use blame::sampling::waited::Waited;
+
+    /// A mutex of two threads, whose use shows that they wake each other in turn.
+    #[test]
+    fn type_by_the_call_path_stays_where_samples_have_none() {
+        let typed = |functions: &[(&str, bool)]| {
+            let (wait, part, frames) = (Wait::Word { process: 1, address: 0x10 }, Part::Unknown, path(functions));
+            let object = Object { wait, part, frames, kind: "futex", ..Object::of_java(&JavaLock::default()) };
+            let (address, lock_type) = ("0x10".to_owned(), "mutex".to_owned());
+            let mut rows = [Row { address, lock_type, ..Row::new(RowKind::Lock, 1, "lock".into()) }];
+            name_by_purpose(&mut rows, &[object]);
+            let [row] = rows;
+            row.lock_type
+        };
+        assert_eq!(typed(&[]), "mutex");
+        assert_eq!(typed(&[("take_turn", false)]), UNKNOWN);
+    }
 
     #[test]
     fn samples_count_where_the_record_covers_too_little() {
